@@ -1,0 +1,1 @@
+"""The registry of diagnostic codes, one row each: `errors` and `warnings`."""

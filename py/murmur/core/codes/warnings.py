@@ -1,0 +1,48 @@
+"""Every `W-` code that is raised, with its text and link place. spec/diagnostics.md 5."""
+
+from typing import Final
+
+from murmur.core.diagnostics import Template
+
+_RUNTIME: Final = "capsule-runtime"
+
+WARNINGS: Final[dict[str, Template]] = {
+    "W-RUN-001": Template(
+        "the answer was cut at inference.max_tokens ({cap}); it is a fragment",
+        origin=_RUNTIME,
+        url="below",
+    ),
+    "W-SEC-005": Template(
+        "commands run behind {mechanism}; what that leaves open: {exceptions}",
+        origin=_RUNTIME,
+    ),
+    "W-SEC-022": Template(
+        "shell.allow is set, and the lifecycle is not queue with sleep: a command moved to the "
+        "background is killed when the session ends",
+        origin=_RUNTIME,
+    ),
+    "W-SEC-023": Template(
+        "the running record could not be written ({reason}); the session is reachable by URL only",
+        origin=_RUNTIME,
+    ),
+    "W-SEC-032": Template(
+        "the door listens on {address} without network.authentication: anyone who reaches it may "
+        "call {methods} and read the agent card ({discloses})",
+    ),
+    "W-SEC-033": Template(
+        "~/.murmur lies inside the work folder {workdir}: commands could reach murmur's own files",
+        origin=_RUNTIME,
+    ),
+    "W-SEC-034": Template("{route} runs outside the containment class: {reason}", origin=_RUNTIME),
+    "W-SEC-035": Template(
+        "no usable cgroup hierarchy, and sandbox.cgroup is optional: commands run under rlimits "
+        "alone ({reason})",
+        origin=_RUNTIME,
+        url="none",
+    ),
+    "W-SEC-036": Template(
+        "native code in the work folder can be loaded by {binaries}: the work folder is not noexec",
+        origin=_RUNTIME,
+        url="none",
+    ),
+}
