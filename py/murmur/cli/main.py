@@ -1,0 +1,116 @@
+"""The `mur` program: the table of registered commands, and what every command's end looks like.
+
+A command's module is imported when the command is called, so `mur version` pays for nothing that
+it does not use. Exit statuses follow spec/diagnostics.md 2: 1 for a refusal, 2 for usage.
+"""
+
+import dataclasses
+import importlib
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import click
+
+from murmur.core.diagnostics import MurmurError
+from murmur.core.streams import complain, emit, report
+from murmur.core.version import VERSION
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Registered:
+    """One command: the module that holds it as `command`, its purpose, its versioned outputs.
+
+    `outputs` maps the spelling under `mur version --json`'s `commands` to the number of that
+    output's shape.
+    """
+
+    module: str
+    purpose: str
+    outputs: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+
+COMMANDS: Final[Mapping[str, Registered]] = {
+    "build": Registered("murmur.cli.build", "Build a .mur.zip from a source directory"),
+    "publish": Registered("murmur.cli.publish", "Publish a built artifact into the global store"),
+    "install": Registered(
+        "murmur.cli.install",
+        "Fetch and install artifacts from the global store, the configured sources, or a file",
+    ),
+    "version": Registered(
+        "murmur.cli.version",
+        "Print this mur's version, the WIT level it serves and that level's package versions",
+        {"version --json": 1},
+    ),
+    "run": Registered(
+        "murmur.cli.run",
+        "Run a capsule with lockfile-aware artifact resolution",
+        {"run --json": 1},
+    ),
+}
+
+
+class _Commands(click.Group):
+    """A group whose members are found in `COMMANDS` and imported when they are needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        registered = COMMANDS.get(cmd_name)
+        if registered is None:
+            return None
+        command = importlib.import_module(registered.module).command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, row.purpose) for name, row in COMMANDS.items()])
+
+
+def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        emit(f"murmur-cli {VERSION}")
+        ctx.exit()
+
+
+@click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_print_version,
+    help="Print the version and exit.",
+)
+def mur() -> None:
+    """Run AI-agent capsules behind the limits that their manifests declare."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command and returns its exit status."""
+    try:
+        result = mur.main(arguments, prog_name="mur", standalone_mode=False)
+    except click.exceptions.Exit as ending:
+        return ending.exit_code
+    except click.Abort:
+        return 130
+    except click.ClickException as refusal:
+        _show_usage(refusal)
+        return refusal.exit_code
+    except MurmurError as refusal:
+        report(refusal.diagnostic)
+        return refusal.exit_status
+    return result if isinstance(result, int) else 0
+
+
+def _show_usage(refusal: click.ClickException) -> None:
+    context = refusal.ctx if isinstance(refusal, click.UsageError) else None
+    if context is not None:
+        complain(context.get_usage())
+    complain(f"error: {refusal.format_message()}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
