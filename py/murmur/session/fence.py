@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-_MARKER: Final = re.compile(r"<(?=/?untrusted-content)", re.IGNORECASE)
+_MARKER: Final = re.compile(r"<(?=/?untrusted-content)", re.IGNORECASE | re.ASCII)
 _NEUTRAL: Final = "<!MURMUR-NEUTRALISED!"
 
 
