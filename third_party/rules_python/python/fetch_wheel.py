@@ -5,7 +5,9 @@ and a BUILD.bazel whose `:pkg` depends on what the wheel requires on this interp
 """
 
 import argparse
+import compileall
 import os
+import py_compile
 import re
 import shutil
 import subprocess
@@ -87,6 +89,15 @@ def unpack(wheel: Path) -> None:
                 target.unlink()  # would cut a Bazel package out of this repository
 
 
+def compile_sources() -> None:
+    """Compiles what was unpacked, so that no sandboxed action compiles it again; nothing rechecks the pycs."""
+    compileall.compile_dir(
+        "site-packages",
+        quiet=2,
+        invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+    )
+
+
 def requirements(wheel: Path, extras: str) -> list[str]:
     """The normalised names of what the wheel requires on this interpreter and platform."""
     from pip._vendor.packaging.requirements import Requirement
@@ -118,6 +129,7 @@ def main() -> None:
     options = parser.parse_args()
     wheel = download(options.requirement)
     unpack(wheel)
+    compile_sources()
     needed = requirements(wheel, options.extras)
     missing = sorted(set(needed) - set(options.locked))
     if missing:
