@@ -22,7 +22,7 @@ ERRORS: Final[dict[str, Template]] = {
         "add inference.driver.artifact with the full name of an installed driver",
     ),
     "E-RUN-006": Template(
-        "the driver {driver} named by inference.driver.artifact is not among the capsule's artifacts",
+        "inference.driver.artifact names {driver}, which is not among the capsule's artifacts",
         "add an artifacts: entry with that name and runtime: driver",
     ),
     "E-RUN-007": Template("the agent loop failed: {reason}"),
@@ -43,7 +43,7 @@ ERRORS: Final[dict[str, Template]] = {
         "raise the limit, or find what writes so much",
     ),
     "E-RUN-027": Template(
-        "the provider refused the credential of {artifact} with HTTP 401; the key came from {source}",
+        "the provider refused {artifact}'s credential with HTTP 401; the key came from {source}",
         "store a valid key with `mur config set -g credentials.<NAME> <key>` and start again",
     ),
     "E-RUN-029": Template(

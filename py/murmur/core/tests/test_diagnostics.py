@@ -1,6 +1,7 @@
 """One registry, one printed shape: spec/diagnostics.md 1."""
 
 import string
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,7 @@ from murmur.core.codes.warnings import WARNINGS
 from murmur.core.diagnostics import Diagnostic, Template, error, render, warning
 
 
-def _facts(template: Template) -> dict[str, str]:
+def _facts(template: Template) -> dict[str, Any]:
     fields = string.Formatter().parse(template.text + template.hint)
     return {name: f"<{name}>" for _, name, _, _ in fields if name}
 
