@@ -1,7 +1,7 @@
 """py_binary and py_test: a shell launcher that finds its runfiles and execs the toolchain's interpreter.
 
 The interpreter sees the import paths of the dependencies and the standard library: neither the script's own
-folder nor the user's site-packages.
+folder nor any site-packages but those of the dependencies.
 """
 
 _TOOLCHAIN = "@bazel_tools//tools/python:toolchain_type"
@@ -25,7 +25,7 @@ if [ -z "$runfiles" ]; then
 fi
 export RUNFILES_DIR="$runfiles" PYTHONNOUSERSITE=1 PYTHONSAFEPATH=1
 export PYTHONPATH="{path}"
-{environment}exec {interpreter} "$runfiles/{main}" "$@"
+{environment}exec {interpreter} -S "$runfiles/{main}" "$@"
 """
 
 def _quoted(text):
