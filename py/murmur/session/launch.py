@@ -1,0 +1,105 @@
+"""What one `mur run` was asked for: flags, manifest text and environment, each read once.
+
+`Launch` is the first noun of a run; nothing later reads the manifest or the environment again.
+CLI reference, *mur run*; spec/sessions.md 6.1.
+"""
+
+import dataclasses
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from murmur.core.diagnostics import error
+from murmur.core.dotenv import with_dotenv
+from murmur.core.home import Home, open_home
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Flags:
+    """The flags of `mur run` as given; None where a flag is absent."""
+
+    manifest: Path = Path("murmur.yaml")
+    task: str | None = None
+    workdir: Path | None = None
+    bind: str = "127.0.0.1"
+    json: bool = False
+    verbose: bool = False
+    task_acceptance: str | None = None
+    after_task: str | None = None
+    system_prompt: str | None = None
+    env_file: bool = True
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Launch:
+    """Everything that decides a run. `started` is a monotonic moment in seconds."""
+
+    flags: Flags
+    manifest: Path
+    manifest_text: str
+    environ: Mapping[str, str]
+    home: Home
+    started: float
+
+    @property
+    def directory(self) -> Path:
+        """The manifest's directory: it holds murmur.lock, the project store and the workdir."""
+        return self.manifest.parent
+
+
+def read_launch(flags: Flags, environ: Mapping[str, str], started: float | None = None) -> Launch:
+    """Reads home, `.env` and manifest, in that order.
+
+    Raises E-IO-004 for the home, E-IO-003 for `.env`, E-IO-001 or E-IO-002 for the manifest.
+    """
+    began = time.monotonic() if started is None else started
+    home = open_home(environ)
+    manifest = Path(os.path.abspath(flags.manifest))
+    variables = with_dotenv(environ, manifest.parent) if flags.env_file else dict(environ)
+    try:
+        text = manifest.read_text(encoding="utf-8")
+    except (FileNotFoundError, IsADirectoryError):
+        raise error(
+            "E-IO-001",
+            what="murmur.yaml",
+            path=manifest,
+            hint="run mur in a project directory, or name the manifest with --manifest",
+        ) from None
+    except PermissionError as failure:
+        raise error("E-IO-002", path=manifest, reason=failure.strerror) from None
+    except (OSError, UnicodeDecodeError) as failure:
+        reason = failure.strerror if isinstance(failure, OSError) else "it is not UTF-8"
+        raise error(
+            "E-IO-003", what=str(manifest), reason=str(reason), hint="mend the file"
+        ) from None
+    return Launch(
+        flags=flags,
+        manifest=manifest,
+        manifest_text=text,
+        environ=variables,
+        home=home,
+        started=began,
+    )
+
+
+def task_text(given: str) -> str:
+    """The text of `--task`: the content of an existing file, else the value itself.
+
+    Raises E-IO-003 for a file that cannot be read as UTF-8.
+    """
+    path = Path(given)
+    try:
+        is_file = path.is_file()
+    except OSError:
+        # A long text is no path at all.
+        is_file = False
+    if not is_file:
+        return given
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as failure:
+        reason = failure.strerror if isinstance(failure, OSError) else "it is not UTF-8"
+        raise error(
+            "E-IO-003", what=f"--task {given}", reason=str(reason), hint="mend the file"
+        ) from None
