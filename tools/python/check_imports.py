@@ -1,8 +1,9 @@
 """Fails when a Python source imports what its library does not name as a dependency.
 
-The action behind every `murmur_library` (defs.bzl). An import is covered when it names a module of the library
-itself or of a direct dependency, a top-level module of a direct requirement, or the standard library. Every
-import statement counts, late ones and those under `if TYPE_CHECKING:` too. Relative imports are resolved first.
+The action behind every `murmur_library` (defs.bzl). An import is covered when it names a module of
+the library itself or of a direct dependency, a top-level module of a direct requirement, or the
+standard library. Every import statement counts, late ones and those under `if TYPE_CHECKING:` too.
+Relative imports are resolved first.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path, PurePosixPath
 
 
 def module_of(path: str, root: str) -> tuple[str, bool]:
-    """The dotted name of the module at `path` below the import root, and whether it is a package."""
+    """The dotted name of the module at `path` below the root, and whether it is a package."""
     parts = PurePosixPath(path).with_suffix("").parts
     if root:
         # Generated files lie below bazel-out/<configuration>/bin.
@@ -78,7 +79,9 @@ def main() -> int:
         for line in complaints(source, Path(source).read_text(), options.root, modules, shipped)
     ]
     if wrong:
-        print(f"{options.label} needs deps or requirements for:", *wrong, sep="\n  ", file=sys.stderr)
+        print(
+            f"{options.label} needs deps or requirements for:", *wrong, sep="\n  ", file=sys.stderr
+        )
         return 1
     options.stamp.write_text("")
     return 0

@@ -1,4 +1,4 @@
-"""Prints the path and the version (x.y) of this interpreter, or one line why murmur cannot use it, and exits 1.
+"""Prints the path and the version (x.y) of this interpreter, or one line why it is unfit.
 
 Written for any Python 3, since it is what tells an unsupported one apart.
 """
@@ -8,9 +8,9 @@ import sys
 SUPPORTED = ((3, 11), (3, 14))
 
 
-def complaint():
+def complaint() -> "str | None":
     """What is wrong with this interpreter, None if nothing is."""
-    version = "%s %d.%d" % ((sys.implementation.name,) + tuple(sys.version_info[:2]))
+    version = "{} {}.{}".format(sys.implementation.name, *sys.version_info[:2])
     if sys.implementation.name != "cpython":
         return version + " is not CPython"
     if not SUPPORTED[0] <= sys.version_info[:2] <= SUPPORTED[1]:
@@ -23,14 +23,14 @@ def complaint():
     return None
 
 
-def main():
+def main() -> None:
     """Answers on standard output."""
     wrong = complaint()
     if wrong is not None:
         print(wrong)
         sys.exit(1)
     print(sys.executable)
-    print("%d.%d" % tuple(sys.version_info[:2]))
+    print("{}.{}".format(*sys.version_info[:2]))
 
 
 main()

@@ -1,7 +1,7 @@
 """Runs pytest inside a Bazel test: the main program of every `murmur_test` (defs.bzl).
 
-Configuration is the repository's pyproject.toml; results go where Bazel wants its JUnit report, everything
-that a test leaves behind goes below TEST_TMPDIR, and --test_filter becomes pytest's -k.
+Configuration is the repository's pyproject.toml; results go where Bazel wants its JUnit report,
+everything that a test leaves behind goes below TEST_TMPDIR, and --test_filter becomes pytest's -k.
 """
 
 import os

@@ -1,7 +1,8 @@
 """Fetches one locked wheel with pip and lays it out as a Bazel repository in the current folder.
 
-Run by `whl_library` (pip.bzl) under the interpreter that the wheel is for. Writes `site-packages/`, `bin/`
-and a BUILD.bazel whose `:pkg` depends on what the wheel requires on this interpreter and platform.
+Run by `whl_library` (pip.bzl) under the interpreter that the wheel is for. Writes
+`site-packages/`, `bin/` and a BUILD.bazel whose `:pkg` depends on what the wheel requires on this
+interpreter and platform.
 """
 
 import argparse
@@ -16,7 +17,7 @@ import zipfile
 from email.parser import HeaderParser
 from pathlib import Path, PurePosixPath
 
-BUILD = '''\
+BUILD = """\
 load("@rules_python//python:defs.bzl", "py_library")
 
 package(default_visibility = ["//visibility:public"])
@@ -40,7 +41,7 @@ py_library(
     imports = ["site-packages"],
     deps = [{deps}],
 )
-'''
+"""
 
 
 def normalised(name: str) -> str:
@@ -90,7 +91,7 @@ def unpack(wheel: Path) -> None:
 
 
 def compile_sources() -> None:
-    """Compiles what was unpacked, so that no sandboxed action compiles it again; nothing rechecks the pycs."""
+    """Compiles what was unpacked, so that no sandboxed action has to; nothing rechecks the pycs."""
     compileall.compile_dir(
         "site-packages",
         quiet=2,
@@ -133,7 +134,9 @@ def main() -> None:
     needed = requirements(wheel, options.extras)
     missing = sorted(set(needed) - set(options.locked))
     if missing:
-        raise SystemExit(f"{wheel.name} requires {', '.join(missing)}, which the lock does not hold")
+        raise SystemExit(
+            f"{wheel.name} requires {', '.join(missing)}, which the lock does not hold"
+        )
     labels = ", ".join(f'"@{options.repo_prefix}{name}//:pkg"' for name in needed)
     Path("BUILD.bazel").write_text(BUILD.format(wheel=wheel.name, deps=labels))
 

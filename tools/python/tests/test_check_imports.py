@@ -17,7 +17,9 @@ def complaints(text: str, path: str = "py/murmur/store/index.py") -> list[str]:
 
 
 def test_the_standard_library_own_modules_and_requirements_are_covered() -> None:
-    text = "import os.path\nimport yaml.nodes\nfrom murmur.core import ids\nimport murmur.core.ids\n"
+    text = (
+        "import os.path\nimport yaml.nodes\nfrom murmur.core import ids\nimport murmur.core.ids\n"
+    )
     assert complaints(text) == []
 
 
