@@ -1,0 +1,171 @@
+"""The door as an ASGI application: every request's checks, in the fixed order. spec/door.md 2 to 4.
+
+Routing is by the raw target: nothing is decoded, and a query makes any path an unknown one.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from murmur.core.streams import complain
+from murmur.core.tasks import Caller, Origin, TaskBoard
+from murmur.door import card, errors, methods
+from murmur.door.calls import Call, Calls
+from murmur.door.card import CardFacts
+from murmur.door.completions import answer_completion
+from murmur.door.envelope import (
+    EnvelopeError,
+    RpcRequest,
+    check_version,
+    encode,
+    error_body,
+    params_object,
+    read_request,
+    result_body,
+)
+from murmur.door.senders import Sender, murmur_header, read_sender
+from murmur.door.stream import EventStream
+
+CARD_PATH: Final = b"/.well-known/agent-card.json"
+MAX_BODY_BYTES: Final = 16 * 1024 * 1024
+
+_DRAIN_BYTES: Final = 64 * 1024
+_DRAIN_SECONDS: Final = 0.5
+
+_JSON: Final = "application/json"
+_CLOSE: Final = {"connection": "close"}
+
+
+class DoorApp:
+    """Answers one request per call; `calls` keeps the streams that are open."""
+
+    def __init__(self, board: TaskBoard, facts: CardFacts) -> None:
+        self._facts = facts
+        self._methods = methods.served(facts.acceptance, facts.authenticated)
+        self.calls = Calls(board, facts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        request = Request(scope, receive)
+        try:
+            response = await self._respond(request)
+        except errors.HttpRefusal as refusal:
+            response = RefusalResponse(refusal)
+        except ClientDisconnect:
+            return
+        except Exception as failure:
+            complain(f"door: a request failed: {type(failure).__name__}: {failure}")
+            response = Response(status_code=500, headers=_CLOSE)
+        await response(scope, receive, send)
+
+    async def _respond(self, request: Request) -> Response:
+        if request.method == "GET" and _target(request) == CARD_PATH:
+            return _json(encode(card.public_card(self._facts)))
+        sender = read_sender(request.headers)
+        if sender.origin is Origin.PEER and not self._facts.accepts_peer_tasks:
+            raise errors.peer_not_accepted()
+        if not _is_rpc(request):
+            return Response(status_code=404, headers=_CLOSE)
+        return self._respond_rpc(request, sender, await _read_body(request))
+
+    def _respond_rpc(self, request: Request, sender: Sender, body: bytes) -> Response:
+        try:
+            rpc = read_request(body)
+        except EnvelopeError as refusal:
+            return _json(error_body(refusal.id, refusal.error))
+        try:
+            result = self._call(request, sender, rpc)
+        except errors.RpcError as refusal:
+            return _json(error_body(rpc.id, refusal))
+        except Exception as failure:
+            complain(f"door: {rpc.method} failed: {type(failure).__name__}: {failure}")
+            return _json(error_body(rpc.id, errors.internal("The session could not be reached")))
+        if isinstance(result, EventStream):
+            return result
+        return _json(result_body(rpc.id, result))
+
+    def _call(
+        self, request: Request, sender: Sender, rpc: RpcRequest
+    ) -> Mapping[str, object] | EventStream:
+        headers = request.headers
+        check_version(headers.getlist("a2a-version"))
+        if sender.origin is Origin.COMPLETION:
+            answer_completion(rpc.method, headers, self._facts.session_id)
+        method = self._methods.get(rpc.method)
+        if method is None:
+            if rpc.method == methods.GET_EXTENDED_AGENT_CARD:
+                raise errors.unsupported_operation("This door has no extended card")
+            raise errors.method_not_found()
+        forget = method.sending and murmur_header(headers, "x-murmur-forget-session") == "true"
+        if forget and self._facts.transport != "process":
+            raise errors.invalid_params(
+                "x-murmur-forget-session needs a capsule on inference.transport: process"
+            )
+        call = Call(rpc.id, params_object(rpc), headers, sender, Caller("public"), forget)
+        return self.calls.answer(method.name, call)
+
+
+class RefusalResponse(Response):
+    """An HTTP refusal. What the client is still sending is read for a moment before the end, so
+    that it finds an answer and not a reset connection."""
+
+    def __init__(self, refusal: errors.HttpRefusal) -> None:
+        body = encode({"error": refusal.error, "message": refusal.message})
+        headers = {**refusal.headers, **_CLOSE}
+        super().__init__(body, refusal.status, headers, media_type=_JSON)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        start = {"type": "http.response.start", "status": self.status_code}
+        await send({**start, "headers": self.raw_headers})
+        await send({"type": "http.response.body", "body": self.body, "more_body": True})
+        try:
+            await asyncio.wait_for(_discard(receive), _DRAIN_SECONDS)
+        except TimeoutError:
+            pass
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _discard(receive: Receive) -> None:
+    left = _DRAIN_BYTES
+    while left > 0:
+        message = await receive()
+        if message["type"] != "http.request" or not message.get("more_body", False):
+            return
+        left -= len(message.get("body", b""))
+
+
+def _target(request: Request) -> bytes:
+    path: bytes = request.scope["raw_path"]
+    query: bytes = request.scope["query_string"]
+    return path + b"?" + query if query else path
+
+
+def _is_rpc(request: Request) -> bool:
+    """Whether this is a `POST /` with a JSON body whose length was announced."""
+    return (
+        request.method == "POST"
+        and _target(request) in (b"/", b"")
+        and _JSON in request.headers.get("content-type", "").lower()
+        and "transfer-encoding" not in request.headers
+        and _announced_length(request) > 0
+    )
+
+
+def _announced_length(request: Request) -> int:
+    text = request.headers.get("content-length", "").strip()
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
+
+
+async def _read_body(request: Request) -> bytes:
+    if _announced_length(request) > MAX_BODY_BYTES:
+        raise errors.body_too_large(MAX_BODY_BYTES)
+    return await request.body()
+
+
+def _json(body: bytes) -> Response:
+    return Response(body, headers=_CLOSE, media_type=_JSON)

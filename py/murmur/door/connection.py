@@ -1,0 +1,57 @@
+"""One connection of the door: one request, in bounded time. spec/door.md 3."""
+
+import asyncio
+from typing import Any, Final
+
+import h11
+from uvicorn.config import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+READ_SECONDS: Final = 30.0
+
+
+class DoorConnection(H11Protocol):
+    """uvicorn's HTTP/1.1 protocol, with a limit on how long a request may take to arrive, and
+    closed after its one response, which an event stream's `connection: keep-alive` would not do.
+
+    A header that HTTP forbids (a garbled `content-length`) is answered 400 by h11 and never reaches
+    the door.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._read_limit: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._read_limit = self.loop.call_later(READ_SECONDS, self.cut)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._lift_read_limit()
+        super().connection_lost(exc)
+
+    def handle_events(self) -> None:
+        super().handle_events()
+        if self.conn.their_state is not h11.SEND_BODY and self.cycle is not None:
+            self._lift_read_limit()
+
+    def on_response_complete(self) -> None:
+        self._lift_read_limit()
+        self.transport.close()
+
+    def cut(self) -> None:
+        """Ends the connection at once."""
+        if self.transport is not None:
+            self.transport.abort()
+
+    def _lift_read_limit(self) -> None:
+        if self._read_limit is not None:
+            self._read_limit.cancel()
+            self._read_limit = None

@@ -1,0 +1,86 @@
+"""The door's server: an already bound socket, served inside the runtime's own event loop.
+
+uvicorn's HTTP protocol is used without uvicorn's `Server`, which would take over the process's
+signals and tick ten times a second; those are the session's business. spec/door.md 2, 3.
+"""
+
+import asyncio
+import socket as sockets
+from typing import Any, Final
+
+from uvicorn.config import Config
+from uvicorn.server import ServerState
+
+from murmur.core.tasks import TaskBoard
+from murmur.door.app import DoorApp
+from murmur.door.card import CardFacts
+from murmur.door.connection import DoorConnection
+
+DRAIN_SECONDS: Final = 0.5
+
+
+class DoorServer:
+    """Serves `board` on a listening socket, which it owns from then on.
+
+    All methods belong to one event loop.
+    """
+
+    def __init__(self, board: TaskBoard, card: CardFacts, socket: sockets.socket) -> None:
+        self._app = DoorApp(board, card)
+        self._socket = socket
+        self._state = ServerState()
+        self._server: asyncio.Server | None = None
+        self._closed = asyncio.Event()
+
+    async def start(self) -> None:
+        """Returns once requests are being answered."""
+        config = Config(
+            self._app,
+            http=DoorConnection,
+            ws="none",
+            lifespan="off",
+            interface="asgi3",
+            loop="none",
+            log_config=None,
+            log_level="critical",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+        )
+        config.load()
+        loop = asyncio.get_running_loop()
+        no_state: dict[str, Any] = {}
+        self._server = await loop.create_server(
+            lambda: DoorConnection(config, self._state, no_state, loop), sock=self._socket
+        )
+
+    async def serve(self) -> None:
+        """Starts, and returns once `close` is done."""
+        if self._server is None:
+            await self.start()
+        await self._closed.wait()
+
+    async def close(self) -> None:
+        """Stops listening, ends the streams, gives open connections half a second, cuts the rest.
+
+        Calling it again does nothing.
+        """
+        if self._closed.is_set():
+            return
+        if self._server is not None:
+            self._server.close()
+        self._socket.close()
+        self._app.calls.end_streams()
+        await self._drain()
+        for connection in tuple(self._state.connections):
+            if isinstance(connection, DoorConnection):
+                connection.cut()
+        if self._state.tasks:
+            await asyncio.wait(self._state.tasks, timeout=DRAIN_SECONDS)
+        self._closed.set()
+
+    async def _drain(self) -> None:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + DRAIN_SECONDS
+        while self._state.connections and loop.time() < deadline:
+            await asyncio.sleep(0.01)
