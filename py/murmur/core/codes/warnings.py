@@ -7,15 +7,44 @@ from murmur.core.diagnostics import Template
 _RUNTIME: Final = "capsule-runtime"
 
 WARNINGS: Final[dict[str, Template]] = {
+    "W-BLD-001": Template(
+        "{path}: requires_files names {entry}, which is packed anyway",
+        "remove it from requires_files",
+        url="none",
+    ),
+    "W-BLD-002": Template(
+        "{path}: capsule.wasm is what runs; packed beside it and never run: {files}",
+        "remove them from requires_files",
+        url="none",
+    ),
+    "W-BLD-003": Template(
+        "{path}: requires_files packs files of the build, not of the artifact: {files}",
+        "list only what the artifact needs when it runs",
+        url="none",
+    ),
+    "W-MAN-001": Template(
+        "{file}: {old} is an old spelling and was read as {new}",
+        origin="murmur-artifact",
+        url="none",
+    ),
+    "W-REG-001": Template(
+        "{artifact} is a native artifact with no recorded platform",
+        url="below",
+    ),
     "W-RUN-001": Template(
         "the answer was cut at inference.max_tokens ({cap}); it is a fragment",
         origin=_RUNTIME,
         url="below",
     ),
+    "W-SEC-004": Template(
+        "{path}: {field} seems to hold a secret in plain text ({masked})",
+        "store it with `mur config set -g credentials.<NAME> <value>` and write ${{NAME}} here",
+    ),
     "W-SEC-005": Template(
         "commands run behind {mechanism}; what that leaves open: {exceptions}",
         origin=_RUNTIME,
     ),
+    "W-SEC-019": Template("{finding}: {reason}", origin="murmur-artifact"),
     "W-SEC-022": Template(
         "shell.allow is set, and the lifecycle is not queue with sleep: a command moved to the "
         "background is killed when the session ends",

@@ -1,0 +1,161 @@
+"""Refusals of a manifest: which field, what stands there, what would be accepted.
+
+E-MAN-001, E-MAN-002 and E-MAN-003, spec/diagnostics.md 4.9. The first missing field is reported
+before the first wrong one. Values of fields that hold secrets are never quoted.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from murmur.core.diagnostics import MurmurError, error
+from murmur.manifest.config import kind_of
+from murmur.manifest.document import Document, Path
+from murmur.manifest.lowering import dotted
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+    from pydantic_core import ErrorDetails
+
+_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+_SECRET = ("api_key", "endpoint")
+_SHOWN = 60
+
+
+class Refusals:
+    """Makes the refusals of one file; knows its name, its places and its lowered spellings."""
+
+    def __init__(
+        self,
+        file: str,
+        document: Document | None = None,
+        origins: Mapping[Path, Path] | None = None,
+    ) -> None:
+        self._file = file
+        self._document = document
+        self._origins = origins or {}
+
+    def _at(self, path: Path) -> str:
+        place = self._document.place(path) if self._document else None
+        return f"{self._file}:{place}" if place else self._file
+
+    def spelled(self, path: Path) -> Path:
+        """`path` as the author wrote it, before old spellings were lowered."""
+        return self._origins.get(path, path)
+
+    def syntax(self, reason: str, place: object = None) -> MurmurError:
+        """E-MAN-002: no YAML document that can be used."""
+        at = f"{self._file}:{place}" if place else self._file
+        return error("E-MAN-002", at=at, reason=reason)
+
+    def missing(self, path: Path) -> MurmurError:
+        """E-MAN-001: a required field is absent."""
+        path = self.spelled(path)
+        return error("E-MAN-001", at=self._at(path), field=dotted(path), key=path[-1])
+
+    def rejected(self, path: Path, reason: str, hint: str = "") -> MurmurError:
+        """E-MAN-003: a value of the wrong type, or one that murmur does not take."""
+        path = self.spelled(path)
+        field = dotted(path) or "the file"
+        return error("E-MAN-003", at=self._at(path), field=field, reason=reason, hint=hint)
+
+    def invalid(self, problem: "ValidationError") -> MurmurError:
+        """The refusal for what pydantic found."""
+        found = problem.errors(include_url=False)
+        for detail in found:
+            if detail["type"] == "missing":
+                return self._missing(detail)
+            if detail["type"] == "murmur_required":
+                return self.missing(_path(detail["loc"]) + _steps(str(detail["ctx"]["field"])))
+        detail = found[0]
+        path = _path(detail["loc"])
+        context = detail.get("ctx", {})
+        if detail["type"] == "murmur_refused":
+            path += _steps(str(context["field"]))
+            return self.rejected(path, str(context["reason"]), str(context["hint"]))
+        reason = f"it must be {_accepted(detail)}, and is {_found(path, detail['input'])}"
+        hint = ""
+        if detail["type"] == "string_type" and isinstance(detail["input"], int | float):
+            hint = "put the value in quotes"
+        if _is_peer_tasks(path):
+            return self.syntax(f"{dotted(path)}: {reason}")
+        return self.rejected(path, reason, hint)
+
+    def _missing(self, detail: "ErrorDetails") -> MurmurError:
+        path = _path(detail["loc"])
+        reason = _DECISIONS.get(dotted(tuple(p for p in path if isinstance(p, str))[-2:]))
+        if reason is not None:
+            return self.rejected(path, reason)
+        return self.missing(path)
+
+
+# Required fields whose absence the reference files under E-MAN-003: a choice never inferred.
+_DECISIONS = {
+    f"{block}.{key}": f"it is never inferred: write {key}: true or {key}: false"
+    for block, key in (
+        ("task_io", "read"),
+        ("conversation", "read"),
+        ("plan", "submit"),
+        ("dirs", "list_dir"),
+        ("peer_tasks", "accept"),
+    )
+} | {
+    "gateway.endpoint": "a gateway needs the base URL of its upstream",
+    "peer_fetch.allow": "the list is missing; leave the whole block out to allow no peer",
+    "keep_working.message": "keep_working needs both message and limit",
+    "keep_working.limit": "keep_working needs both message and limit",
+}
+
+
+def _is_peer_tasks(path: Path) -> bool:
+    # spec/formations-and-newer-manifest.md A8 files these two under E-MAN-002.
+    return path[:2] == ("exports", "peer_tasks")
+
+
+def _path(location: tuple[int | str, ...]) -> Path:
+    return tuple(part for part in location if part != "[key]")
+
+
+def _steps(field: str) -> Path:
+    """The path that a block's own rule names within the block: `allow[0]`."""
+    return tuple(int(i) if i else name for name, i in _STEP.findall(field))
+
+
+def _accepted(detail: "ErrorDetails") -> str:
+    """What would be accepted, in words."""
+    context: dict[str, Any] = detail.get("ctx", {})
+    match detail["type"]:
+        case "string_type":
+            return "a string"
+        case "bool_type":
+            return "true or false"
+        case "int_type" | "int_from_float":
+            return "an integer"
+        case "float_type" | "finite_number":
+            return "a number"
+        case "list_type":
+            return "a list"
+        case "dict_type" | "model_type" | "model_attributes_type":
+            return "a mapping"
+        case "literal_error":
+            return str(context["expected"])
+        case "greater_than":
+            return f"above {context['gt']}"
+        case "greater_than_equal":
+            return f"at least {context['ge']}"
+        case "less_than_equal":
+            return f"at most {context['le']}"
+        case _:
+            return f"something else ({detail['msg']})"
+
+
+def _found(path: Path, value: object) -> str:
+    """What stands there, in words; short, and only the kind of it where it may be a secret."""
+    secret = any(part in _SECRET for part in path)
+    if secret or value is None or isinstance(value, Mapping | list):
+        return kind_of(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = str(value)
+    shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+    return f"'{shown}'" if isinstance(value, str) else shown
