@@ -1,0 +1,99 @@
+"""Which source serves a scope, and the refusals when none does or none answered.
+
+A scope is its GitHub owner, lowercased; `murmur` is built in, `local` has no source. Fetching
+over the network is not built yet: a source that exists is reported as not answering (E-REG-006),
+never as not having the artifact. spec/registry.md 12, 13 and 21.
+"""
+
+from pathlib import Path
+from typing import Final
+
+from murmur.core.diagnostics import MurmurError, error
+from murmur.manifest.document import BadDocument, parse_document
+from murmur.store.names import LOCAL_SCOPE, MURMUR_SCOPE, FullName
+from murmur.store.references import Release
+
+MURMUR_REPOSITORY: Final = "murmur-nexus/default-artifacts"
+NOT_FETCHING: Final = "this mur does not fetch from sources yet"
+
+
+def source_repositories(home_config: Path, project_config: Path) -> tuple[str, ...]:
+    """The repositories of `registry.sources`, global first; a project's entry replaces by name.
+
+    Raises E-IO-003 for a file that cannot be read or parsed.
+    """
+    by_name: dict[str, str] = {}
+    for path in (home_config, project_config):
+        by_name.update(_sources(path))
+    return tuple(by_name.values())
+
+
+def scope_repository(scope: str, repositories: tuple[str, ...]) -> str | None:
+    """The repository that serves a scope; None when none does. The first of two wins."""
+    if scope == LOCAL_SCOPE:
+        return None
+    if scope == MURMUR_SCOPE:
+        return MURMUR_REPOSITORY
+    for repository in repositories:
+        if repository.partition("/")[0].lower() == scope:
+            return repository
+    return None
+
+
+def unserved(name: FullName, version: str | None, repository: str | None) -> MurmurError:
+    """The refusal of an artifact that is in no store; no version means the newest one."""
+    artifact = f"{name}@{version}" if version else name.text
+    if name.scope == LOCAL_SCOPE:
+        hint = "a local/ artifact is installed from its .mur.zip file: "
+        hint += f"mur install ./{name.name}-{version or '<version>'}.mur.zip"
+    elif repository is None:
+        hint = "name a repository of that owner under registry.sources in ~/.murmur/config.yaml"
+    else:
+        return error(
+            "E-REG-006",
+            details=(f"github:{repository}: {NOT_FETCHING}",),
+            artifact=artifact,
+            hint=f"install its .mur.zip file, which makes it local/{name.name}",
+        )
+    return error(
+        "E-REG-001",
+        artifact=artifact,
+        reason=f"is not in the store, and no source serves the '{name.scope}' scope",
+        hint=hint,
+    )
+
+
+def unfetched_release(release: Release) -> MurmurError:
+    """The refusal of a `github:` reference."""
+    return error(
+        "E-REG-006",
+        details=(f"github:{release.owner}/{release.repository}: {NOT_FETCHING}",),
+        artifact=release,
+        hint="download the release's .mur.zip files and install them by path",
+    )
+
+
+def _sources(path: Path) -> dict[str, str]:
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as failure:
+        raise error(
+            "E-IO-003", what=f"{path} cannot be read", reason=str(failure), hint=""
+        ) from failure
+    try:
+        value = parse_document(text).value
+    except BadDocument as bad:
+        raise error(
+            "E-IO-003", what=f"{path} is not valid YAML", reason=bad.reason, hint=""
+        ) from None
+    registry = value.get("registry") if isinstance(value, dict) else None
+    entries = registry.get("sources") if isinstance(registry, dict) else None
+    found: dict[str, str] = {}
+    for entry in entries if isinstance(entries, list) else ():
+        name = entry.get("name") if isinstance(entry, dict) else None
+        repository = entry.get("repo") if isinstance(entry, dict) else None
+        if isinstance(name, str) and isinstance(repository, str) and "/" in repository:
+            found[name] = repository
+    return found
