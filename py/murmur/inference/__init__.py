@@ -1,0 +1,1 @@
+"""Model calls: the gateway that guests go out through, drivers, model limits, retry, tokens."""

@@ -1,0 +1,128 @@
+"""Servers for the gateway's tests: they log every byte they get and answer what they are told."""
+
+import asyncio
+import contextlib
+import ssl
+import subprocess
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(slots=True)
+class Exchange:
+    """One request as a server read it, with the stream to answer on."""
+
+    head: bytes
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    def fields(self, name: str) -> list[str]:
+        """The values of every header named `name`, in order."""
+        values = []
+        for line in self.head.decode("latin-1").split("\r\n")[1:]:
+            field_name, _, value = line.partition(":")
+            if field_name.lower() == name:
+                values.append(value.strip())
+        return values
+
+    @property
+    def line(self) -> str:
+        return self.head.decode("latin-1").split("\r\n", 1)[0]
+
+    async def body(self) -> bytes:
+        """The request's body, by `content-length` or chunked."""
+        if length := self.fields("content-length"):
+            return await self.reader.readexactly(int(length[0]))
+        held = b""
+        if self.fields("transfer-encoding"):
+            while size := int(await self.reader.readline(), 16):
+                held += await self.reader.readexactly(size)
+                await self.reader.readexactly(2)
+            await self.reader.readline()
+        return held
+
+
+Handler = Callable[[Exchange], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class Upstream:
+    """A running server. `connections` counts accepted ones, `exchanges` the requests read."""
+
+    handler: Handler
+    port: int = 0
+    connections: int = 0
+    exchanges: list[Exchange] = field(default_factory=list)
+
+    async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        try:
+            exchange = Exchange(await reader.readuntil(b"\r\n\r\n"), reader, writer)
+            self.exchanges.append(exchange)
+            await self.handler(exchange)
+            await writer.drain()
+        except (OSError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+
+@contextlib.asynccontextmanager
+async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncIterator[Upstream]:
+    upstream = Upstream(handler)
+    server = await asyncio.start_server(upstream.accept, "127.0.0.1", 0, ssl=tls)
+    upstream.port = server.sockets[0].getsockname()[1]
+    try:
+        yield upstream
+    finally:
+        server.close()
+
+
+def answering(response: bytes) -> Handler:
+    """Reads the body and answers these bytes."""
+
+    async def handler(exchange: Exchange) -> None:
+        await exchange.body()
+        exchange.writer.write(response)
+
+    return handler
+
+
+def plain(body: bytes, status: str = "200 OK", *fields: str) -> bytes:
+    """A response with a length."""
+    lines = [f"HTTP/1.1 {status}", f"content-length: {len(body)}", *fields, "", ""]
+    return "\r\n".join(lines).encode() + body
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """A certificate authority of the tests with one server certificate for `names`."""
+
+    certificate: Path
+    server: ssl.SSLContext
+
+    def trust(self) -> ssl.SSLContext:
+        return ssl.create_default_context(cafile=str(self.certificate))
+
+
+def make_authority(folder: Path, *names: str) -> Authority:
+    """Keys and certificates made with the openssl program."""
+
+    def openssl(*arguments: str) -> None:
+        subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
+
+    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+    openssl(
+        *("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=test CA"),
+        *("-addext", "keyUsage=critical,keyCertSign", "-days", "2"),
+    )
+    openssl("req", *key, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=server")
+    (folder / "names").write_text("subjectAltName=" + ",".join(f"DNS:{name}" for name in names))
+    openssl(
+        *("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-days", "2"),
+        *("-CAcreateserial", "-out", "server.pem", "-extfile", "names"),
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "server.pem", folder / "server.key")
+    return Authority(folder / "ca.pem", context)
