@@ -1,0 +1,85 @@
+#include "sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "kernel.h"
+
+/* The mounts and the ruleset, then word to the runtime: pidfd, work folder and, if made, the ruleset. */
+static int prepare(const struct mur_spec *spec) {
+  uint32_t facts = 0;
+  if (memfd_noexec() == 0)
+    facts |= MUR_FACT_MEMFD_NOEXEC;
+  if ((spec->flags & MUR_FLAG_MOUNTS) != 0 && root_apply(spec) != 0)
+    return -1;
+  if ((spec->flags & MUR_FLAG_PROC) != 0) {
+    if (proc_mount() != 0 || proc_seal() != 0)
+      return -1;
+    facts |= MUR_FACT_PRIVATE_PROC;
+  }
+  int descriptors[3], count = 0;
+  descriptors[count] = (int)syscall(NR_PIDFD_OPEN, getpid(), 0);
+  if (descriptors[count++] < 0)
+    return failed("holder", "pidfd_open", NULL);
+  const char *folder = spec_text(spec, spec->cwd);
+  descriptors[count] = path_open(folder, O_PATH | O_DIRECTORY, 0, 0);
+  if (descriptors[count++] < 0)
+    return failed("work folder", "openat2", folder);
+  if ((spec->flags & MUR_FLAG_LANDLOCK) != 0) {
+    descriptors[count] = landlock_build(spec, (facts & MUR_FACT_PRIVATE_PROC) != 0);
+    if (descriptors[count++] < 0)
+      return -1;
+    facts |= MUR_FACT_RULESET;
+  }
+  return report_ready(spec->report_fd, facts, descriptors, count);
+}
+
+/*
+ * pid 1 of the session. Its death ends every process of the namespace, so it lives exactly as long as
+ * somebody holds the other end of the lifeline: the runtime, or nobody. (A parent-death signal would
+ * follow the thread that started us.) Ignoring SIGCHLD makes the kernel reap the orphans it adopts.
+ */
+static int live(const struct mur_spec *spec) {
+  struct sigaction ignore = {.sa_handler = SIG_IGN};
+  sigaction(SIGCHLD, &ignore, NULL);
+  if (descriptors_keep(&spec->lifeline_fd, 1) != 0)
+    return EXIT_SETUP;
+  struct pollfd lifeline = {.fd = spec->lifeline_fd, .events = POLLIN};
+  while (poll(&lifeline, 1, -1) < 0 && errno == EINTR)
+    ;
+  return EXIT_OK;
+}
+
+static int first_process(const struct mur_spec *spec) {
+  setsid();
+  if (signals_reset() != 0 || prepare(spec) != 0) {
+    report_failure(spec->report_fd);
+    return EXIT_SETUP;
+  }
+  return live(spec);
+}
+
+/* The session's namespaces; returns in the process that the runtime started, at once. */
+int hold(const struct mur_spec *spec) {
+  int wanted = CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWIPC;
+  if ((spec->flags & (MUR_FLAG_MOUNTS | MUR_FLAG_PROC)) != 0)
+    wanted |= CLONE_NEWNS;
+  pid_t first = -1;
+  if (namespaces_create(wanted) == 0 && network_up() == 0) {
+    first = fork();
+    if (first < 0)
+      failed("holder", "fork", NULL);
+  }
+  if (first < 0) {
+    report_failure(spec->report_fd);
+    return EXIT_SETUP;
+  }
+  if (first == 0)
+    _exit(first_process(spec));
+  return EXIT_OK;
+}
