@@ -71,6 +71,10 @@ class Calls:
         except UnknownTask as unknown:
             raise errors.task_not_found(unknown.task_id) from None
 
+    @property
+    def open_streams(self) -> int:
+        return len(self._streams)
+
     def end_streams(self) -> None:
         """Ends every open stream; call it on the event loop."""
         for stream in tuple(self._streams):

@@ -11,9 +11,36 @@ from uvicorn.server import ServerState
 READ_SECONDS: Final = 30.0
 
 
+class StreamUntilClose(h11.Connection):
+    """An h11 connection that writes an event stream's body as it is, not in chunks.
+
+    The stream ends with the connection, and a client must be able to tell: its head says
+    `connection: keep-alive`, and one that saw the last chunk would use the connection again.
+    """
+
+    _streaming = False
+
+    def send(self, event: h11.Event) -> bytes | None:  # type: ignore[override]
+        output = super().send(event)
+        if isinstance(event, h11.Response):
+            self._streaming = (b"content-type", b"text/event-stream") in list(event.headers)
+            return _head(event) if self._streaming else output
+        if self._streaming and isinstance(event, h11.Data):
+            return bytes(event.data)
+        if self._streaming and isinstance(event, h11.EndOfMessage):
+            return b""
+        return output
+
+
+def _head(response: h11.Response) -> bytes:
+    lines = [b"HTTP/1.1 %d %b" % (response.status_code, response.reason)]
+    lines += [b"%b: %b" % (name, value) for name, value in response.headers]
+    return b"\r\n".join([*lines, b"", b""])
+
+
 class DoorConnection(H11Protocol):
     """uvicorn's HTTP/1.1 protocol, with a limit on how long a request may take to arrive, and
-    closed after its one response, which an event stream's `connection: keep-alive` would not do.
+    closed after its one response.
 
     A header that HTTP forbids (a garbled `content-length`) is answered 400 by h11 and never reaches
     the door.
@@ -27,6 +54,7 @@ class DoorConnection(H11Protocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
+        self.conn = StreamUntilClose(h11.SERVER)
         self._read_limit: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]

@@ -32,6 +32,15 @@ class DoorServer:
         self._server: asyncio.Server | None = None
         self._closed = asyncio.Event()
 
+    @property
+    def closed(self) -> bool:
+        return self._closed.is_set()
+
+    @property
+    def open_streams(self) -> int:
+        """How many event streams are being written."""
+        return self._app.calls.open_streams
+
     async def start(self) -> None:
         """Returns once requests are being answered."""
         config = Config(
