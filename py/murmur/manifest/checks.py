@@ -53,13 +53,13 @@ def _artifact_conflicts(capsule: Capsule) -> Iterator[tuple[Path, str]]:
         if entry.name in seen:
             yield ("artifacts", index, "name"), f"'{entry.name}' is declared twice"
         seen.add(entry.name)
-        if entry.gateway is not None and entry.runtime == "driver":
-            if entry.name not in _gateway_drivers(capsule):
-                yield (
-                    ("artifacts", index, "gateway"),
-                    "a driver takes a gateway only where inference.driver.artifact or an "
-                    "alternate names it under transport: http",
-                )
+        misplaced = entry.runtime == "driver" and entry.name not in _gateway_drivers(capsule)
+        if entry.gateway is not None and misplaced:
+            yield (
+                ("artifacts", index, "gateway"),
+                "a driver takes a gateway only where inference.driver.artifact or an alternate "
+                "names it under transport: http",
+            )
 
 
 def _gateway_drivers(capsule: Capsule) -> set[str]:

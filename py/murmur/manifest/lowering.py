@@ -21,7 +21,7 @@ class SpelledTwice(ValueError):
     """An old spelling stands beside its new one; both are dotted paths."""
 
     def __init__(self, old: str, new: str, path: Path) -> None:
-        super().__init__(f"{old} is the old spelling of {new}, and both are set")
+        super().__init__(f"it is the old spelling of {new}, and both are set")
         self.old = old
         self.new = new
         self.path = path
@@ -31,7 +31,7 @@ class WrongTransport(ValueError):
     """An old field that `transport: process` never had."""
 
     def __init__(self, old: str, path: Path) -> None:
-        super().__init__(f"{old} has no meaning under transport: process")
+        super().__init__("it has no meaning under transport: process")
         self.old = old
         self.path = path
 

@@ -5,7 +5,15 @@ spec/formations-and-newer-manifest.md A0.
 
 from typing import Annotated, Any, ClassVar, NoReturn
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Strict,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from murmur.manifest.quantities import BYTES, LARGEST, SECONDS, parse_quantity
@@ -44,9 +52,7 @@ def _quantity(units: dict[str, int]) -> Any:
 
 
 Text = Annotated[str, Strict()]
-Filled = Annotated[
-    str, Strict(), BeforeValidator(lambda v: _filled(v) if isinstance(v, str) else v)
-]
+Filled = Annotated[str, Strict(), AfterValidator(_filled)]
 Flag = Annotated[bool, Strict()]
 Positive = Annotated[int, Strict(), Field(gt=0, le=LARGEST)]
 Whole = Annotated[int, Strict(), Field(ge=0, le=LARGEST)]
