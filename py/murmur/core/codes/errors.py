@@ -117,6 +117,7 @@ ERRORS: Final[dict[str, Template]] = {
         "{artifact} was pinned by session {session} at run time, and is {role}",
         "run `mur install {artifact}` to adopt it, or undo that declaration",
     ),
+    "E-TRC-001": Template("{file} is no trace that can be read: {reason}"),
     "E-WIT-LEVEL-001": Template(
         "{artifact} does not fit WIT level {level}: {reason}",
         "choose a version that is built against level {level}; `mur search` lists what fits",
