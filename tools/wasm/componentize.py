@@ -1,123 +1,73 @@
-"""Builds a WASM component from Python sources, with the same bytes each time.
+"""Builds a WebAssembly component from Python sources: the action behind `wasm_component` (defs.bzl).
 
-componentize-py does the work; around it this module lays a fresh tree of exactly the given
-sources and WIT files, hides the host's site-packages, and holds randomness, clock and file
-metadata still (`still.c` beside this file says why).
-
-    python tools/wasm/componentize.py --still libstill.so --world-file worlds.wit --world tool \
-        --wit wit/tool/tool.wit --source app/main.py=main.py --app main --output out.wasm
-
-`--wit` files are grouped into packages by the folder they stand in. `--source` is FILE=PATH, the
-path inside the component's import root.
+Lays sources and WIT documents out the way componentize-py wants them, in a scratch folder that is
+gone afterwards, and keeps it away from whatever is installed beside the interpreter.
 """
 
+from __future__ import annotations
+
 import argparse
-import ctypes
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
-INNER = "--held-still"
+import componentize_py
+
+from tools.wasm import documents
+
+WORLD = "component"
 
 
-def build(
-    *,
-    still: Path,
-    world_file: Path,
-    world: str,
-    wit: Sequence[Path],
-    sources: Sequence[tuple[Path, str]],
-    app: str,
-    output: Path,
-) -> None:
-    """Write the component to `output`. Raises CalledProcessError when componentize-py fails."""
-    with tempfile.TemporaryDirectory(prefix="componentize-") as name:
-        stage = Path(name)
-        _stage_wit(stage / "wit", world_file, wit)
-        for source, inside in sources:
-            _copy(source, stage / "app" / inside)
-        for empty in ("venv/lib/python3/site-packages", "tmp", "cwd"):
-            (stage / empty).mkdir(parents=True)
-        arguments = ["-q", "-d", str(stage / "wit"), "-w", world, "componentize", app]
-        arguments += ["-p", str(stage / "app"), "-o", str(stage / "component.wasm")]
-        environment = {
-            "LD_PRELOAD": str(still.resolve()),
-            "PATH": "/nonexistent",
-            "HOME": "/nonexistent",
-            "TMPDIR": str(stage / "tmp"),
-            "VIRTUAL_ENV": str(stage / "venv"),
-            "PYTHONPATH": os.pathsep.join(os.path.abspath(entry) for entry in sys.path if entry),
-            "PYTHONDONTWRITEBYTECODE": "1",
-            # A guest's random numbers come from its thread's generator: one thread, one sequence.
-            "TOKIO_WORKER_THREADS": "1",
-            "RAYON_NUM_THREADS": "1",
-        }
-        command = [sys.executable, str(Path(__file__).resolve()), INNER, *arguments]
-        subprocess.run(command, check=True, cwd=stage / "cwd", env=environment)
-        output.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(stage / "component.wasm", output)
+def world_document(world: str, imports: Iterable[str]) -> str:
+    """A document whose only world is `world` with some more imports."""
+    lines = [f"  include {world};", *(f"  import {name};" for name in imports)]
+    return "\n".join(["package murmur:build;", f"world {WORLD} {{", *lines, "}", ""])
 
 
-def _stage_wit(target: Path, world_file: Path, wit: Sequence[Path]) -> None:
-    _copy(world_file, target / world_file.name)
-    for path in wit:
-        _copy(path, target / "deps" / path.absolute().parent.name / path.name)
-
-
-def _copy(source: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(source, target)
-
-
-def _run_held_still(arguments: Sequence[str]) -> None:
-    import componentize_py
-
-    # After the import: the loader tells libraries apart by the inodes that still() hides.
-    library = ctypes.CDLL(None, use_errno=True)
-    if library.still() != 0:
-        raise OSError(ctypes.get_errno(), "cannot hold file metadata still")
-    sys.argv = ["componentize-py", *arguments]
-    componentize_py.script()
-
-
-def _source(text: str) -> tuple[Path, str]:
-    path, _, inside = text.partition("=")
-    if not path or not inside or inside.startswith("/") or ".." in Path(inside).parts:
-        raise argparse.ArgumentTypeError(f"not FILE=PATH: {text}")
-    return Path(path), inside
-
-
-def main() -> None:
-    """Parse the command line and build."""
-    if sys.argv[1:2] == [INNER]:
-        _run_held_still(sys.argv[2:])
-        return
-    parser = argparse.ArgumentParser(description="Build a component from Python sources.")
-    parser.add_argument("--still", type=Path, required=True)
-    parser.add_argument("--world-file", type=Path, required=True)
+def main() -> int:
+    """Runs componentize-py on what the command line names."""
+    parser = argparse.ArgumentParser(fromfile_prefix_chars="@")
+    parser.add_argument("--output", required=True, type=Path)
+    parser.add_argument("--module", required=True, help="the Python module that the world is in")
     parser.add_argument("--world", required=True)
-    parser.add_argument("--wit", type=Path, nargs="+", default=[])
-    parser.add_argument("--source", type=_source, nargs="+", required=True)
-    parser.add_argument("--app", required=True)
-    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--import", dest="imports", action="append", default=[])
+    parser.add_argument("--source", action="append", default=[], help="place=path")
+    parser.add_argument("--wit", action="append", default=[], type=Path)
+    parser.add_argument("--wit-dep", action="append", default=[], type=Path)
     options = parser.parse_args()
-    try:
-        build(
-            still=options.still,
-            world_file=options.world_file,
-            world=options.world,
-            wit=options.wit,
-            sources=options.source,
-            app=options.app,
-            output=options.output,
-        )
-    except subprocess.CalledProcessError as failure:
-        sys.exit(f"componentize-py ended with status {failure.returncode}")
+
+    output = options.output.absolute()
+    with tempfile.TemporaryDirectory(dir=output.parent) as name:
+        scratch = Path(name)
+        for pair in options.source:
+            place, _, path = pair.partition("=")
+            target = scratch / "sources" / place
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target)
+        documents.lay_out(scratch / "wit", options.wit, options.wit_dep)
+        world = options.world
+        if not options.wit:
+            text = world_document(world, options.imports)
+            (scratch / "wit" / "component.wit").write_text(text)
+            world = WORLD
+        # Without these two it looks for packages in the interpreter's own site-packages.
+        (scratch / "venv" / "lib" / "python3" / "site-packages").mkdir(parents=True)
+        os.environ["VIRTUAL_ENV"] = str(scratch / "venv")
+        os.environ["TMPDIR"] = str(scratch)
+        sys.argv = ["componentize-py", "--quiet", "--wit-path", str(scratch / "wit")]
+        sys.argv += ["--world", world, "componentize", "--python-path", str(scratch / "sources")]
+        sys.argv += ["--output", str(output), options.module]
+        try:
+            componentize_py.script()
+        except AssertionError as failure:
+            # Every failure of its Rust code arrives as this, with a backtrace that helps nobody here.
+            print(str(failure).partition("\n\nStack backtrace:")[0], file=sys.stderr)
+            return 1
+        return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

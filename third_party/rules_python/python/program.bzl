@@ -40,7 +40,7 @@ def _main_file(ctx):
     fail("{} needs main, or a source {}.py".format(ctx.label, ctx.label.name))
 
 def _import_paths(ctx):
-    base = [ctx.workspace_name] + ([ctx.label.package] if ctx.label.package else [])
+    base = [ctx.workspace_name] + [part for part in ctx.label.package.split("/") if part]
     paths = []
     for entry in ctx.attr.imports:
         parts = list(base)
