@@ -1,4 +1,4 @@
-"""Builds a WebAssembly component from Python sources: the action behind `wasm_component` (defs.bzl).
+"""Builds a component from Python sources: the action behind `wasm_component` (defs.bzl).
 
 Lays sources and WIT documents out the way componentize-py wants them, in a scratch folder that is
 gone afterwards, and keeps it away from whatever is installed beside the interpreter.
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import componentize_py
 
-from tools.wasm import documents
+from tools.wasm import documents, stillness
 
 WORLD = "component"
 
@@ -37,7 +37,9 @@ def main() -> int:
     parser.add_argument("--source", action="append", default=[], help="place=path")
     parser.add_argument("--wit", action="append", default=[], type=Path)
     parser.add_argument("--wit-dep", action="append", default=[], type=Path)
+    parser.add_argument("--still", required=True, type=Path, help="the library made of still.c")
     options = parser.parse_args()
+    stillness.begin(options.still)
 
     output = options.output.absolute()
     with tempfile.TemporaryDirectory(dir=output.parent) as name:
@@ -60,10 +62,11 @@ def main() -> int:
         sys.argv = ["componentize-py", "--quiet", "--wit-path", str(scratch / "wit")]
         sys.argv += ["--world", world, "componentize", "--python-path", str(scratch / "sources")]
         sys.argv += ["--output", str(output), options.module]
+        stillness.hold()
         try:
             componentize_py.script()
         except AssertionError as failure:
-            # Every failure of its Rust code arrives as this, with a backtrace that helps nobody here.
+            # Every failure of its Rust code arrives as this, with a backtrace of no use here.
             print(str(failure).partition("\n\nStack backtrace:")[0], file=sys.stderr)
             return 1
         return 0

@@ -39,12 +39,13 @@ def _wasm_component_impl(ctx):
         arguments.add("--source", file, format = place + "=%s")
     arguments.add_all(ctx.files.wit, before_each = "--wit")
     arguments.add_all(ctx.files.wit_deps, before_each = "--wit-dep")
+    arguments.add("--still", ctx.file._still)
     arguments.use_param_file("@%s", use_always = True)
     arguments.set_param_file_format("multiline")
     ctx.actions.run(
         executable = ctx.executable._componentize,
         arguments = [arguments],
-        inputs = ctx.files.srcs + ctx.files.wit + ctx.files.wit_deps,
+        inputs = ctx.files.srcs + ctx.files.wit + ctx.files.wit_deps + [ctx.file._still],
         outputs = [output],
         mnemonic = "Componentize",
         progress_message = "Building component %s" % ctx.label,
@@ -61,6 +62,7 @@ wasm_component = rule(
         "wit_deps": attr.label_list(allow_files = [".wit"], default = _WIT_DEPS),
         "world": attr.string(mandatory = True, doc = "A world of `wit`, or a full name as murmur:runtime-guest/tool@0.1.0."),
         "_componentize": attr.label(default = "//tools/wasm:componentize", cfg = "exec", executable = True),
+        "_still": attr.label(allow_single_file = True, cfg = "exec", default = "//tools/wasm:libstill.so"),
     },
 )
 
