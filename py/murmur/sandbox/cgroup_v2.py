@@ -1,0 +1,122 @@
+"""The cgroup v2 back end of a scope. spec/containment.md 19.1 and 19.2."""
+
+import errno
+import os
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from murmur.sandbox.hierarchy import Blocked, Facts, disk_of, members, read_counter, write
+from murmur.sandbox.resources import Resources
+
+_NEEDED: Final = ("memory", "pids", "cpu")
+_SUPERVISOR: Final = "murmur-supervisor"
+_ENABLE_S: Final = 2.0
+_KILL_S: Final = 5.0
+
+
+def bases(facts: Facts) -> tuple[Path, ...]:
+    """The folder below which scopes are made."""
+    if facts.unified is None:
+        return ()
+    own = facts.unified
+    return (own.parent if own.name == _SUPERVISOR else own,)
+
+
+def create(
+    facts: Facts, name: str, limits: Resources, workdir: str, folders: list[Path]
+) -> tuple[str | None, bool]:
+    """Makes the scope and appends its folder; (why no I/O bound, whether swap is bounded).
+
+    Raises Blocked or OSError; the caller removes what was appended.
+    """
+    if not bases(facts):
+        raise Blocked("not mounted")
+    (base,) = bases(facts)
+    available = _words(base / "cgroup.controllers")
+    missing = [each for each in _NEEDED if each not in available]
+    if missing:
+        raise Blocked(f"{base} has no controller {', '.join(missing)}")
+    if not os.access(base, os.W_OK):
+        raise Blocked(f"{base} is not writable (no delegation)")
+    _enable(base, [*_NEEDED, *(["io"] if "io" in available else [])])
+    scope = base / name
+    os.mkdir(scope)
+    folders.append(scope)
+    write(scope / "memory.max", str(limits.cgroup_memory_bytes))
+    swap_bounded = (scope / "memory.swap.max").exists()
+    if swap_bounded:
+        write(scope / "memory.swap.max", "0")
+    write(scope / "pids.max", str(limits.cgroup_pids_max))
+    write(scope / "cpu.max", f"{limits.cgroup_cpu_percent * 1000} 100000")
+    return _bound_io(scope, limits, workdir), swap_bounded
+
+
+def _words(path: Path) -> list[str]:
+    try:
+        return path.read_text("ascii").split()
+    except OSError:
+        return []
+
+
+def _enable(base: Path, controllers: Sequence[str]) -> None:
+    """Turns the controllers on for the base's children; EBUSY: its own processes step aside first."""
+    control = base / "cgroup.subtree_control"
+    wanted = [each for each in controllers if each not in _words(control)]
+    if not wanted:
+        return
+    text = " ".join(f"+{each}" for each in wanted)
+    deadline = time.monotonic() + _ENABLE_S
+    while True:
+        try:
+            write(control, text)
+            return
+        except OSError as failure:
+            if failure.errno != errno.EBUSY or time.monotonic() > deadline:
+                raise
+        aside = base / _SUPERVISOR
+        aside.mkdir(exist_ok=True)
+        write(aside / "cgroup.procs", str(os.getpid()))
+        time.sleep(0.02)
+
+
+def _bound_io(scope: Path, limits: Resources, workdir: str) -> str | None:
+    bytes_per_second = limits.cgroup_io_bytes_per_sec
+    try:
+        device = disk_of(workdir)
+        write(scope / "io.max", f"{device} rbps={bytes_per_second} wbps={bytes_per_second}")
+    except Blocked as blocked:
+        return blocked.reason
+    except OSError as failure:
+        return f"io.max: {failure.strerror}"
+    return None
+
+
+def read_events(folders: Sequence[Path]) -> tuple[int, int]:
+    """(oom_kill, pids max) counters."""
+    (scope,) = folders
+    return (
+        read_counter(scope / "memory.events", "oom_kill"),
+        read_counter(scope / "pids.events", "max"),
+    )
+
+
+def kill(folders: Sequence[Path]) -> bool:
+    """Kills all members: cgroup.kill (5.14), else one by one; whether none is left."""
+    (scope,) = folders
+    deadline = time.monotonic() + _KILL_S
+    while members(scope):
+        try:
+            write(scope / "cgroup.kill", "1")
+        except OSError:
+            for pid in members(scope):
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except OSError:
+                    pass
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.005)
+    return True

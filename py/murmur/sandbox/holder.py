@@ -1,0 +1,170 @@
+"""The holder: pid 1 of a session's namespaces, kept alive by the runtime's end of a pipe."""
+
+import dataclasses
+import os
+import select
+import signal
+import socket
+import time
+from pathlib import Path
+from typing import Final
+
+from murmur.sandbox import reports
+from murmur.sandbox.helper import above_stdio, spawn
+from murmur.sandbox.launchspec import LaunchSpec, encode, memfd
+from murmur.sandbox.policy import CommandPolicy
+from murmur.sandbox.reports import Report
+
+_START_S: Final = 20.0
+_END_S: Final = 5.0
+
+
+class SetUpFailed(Exception):
+    """A step before exec failed, so nothing was executed; `str()` is the step and its detail."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail)
+        self.detail = detail
+
+
+@dataclasses.dataclass(slots=True)
+class Holder:
+    """A held session: descriptors that each command's launch spec names.
+
+    `pidfd` is the session's pid 1, `workdir` the work folder through the session's mounts, `ruleset`
+    its Landlock rules (-1 below the Full tier). `memfd_noexec`: the kernel keeps memfds from being
+    executed, so the filter need not refuse them.
+    """
+
+    pidfd: int
+    workdir: int
+    ruleset: int
+    memfd_noexec: bool
+    _lifeline: int
+
+    @property
+    def alive(self) -> bool:
+        return not _ended(self.pidfd, 0)
+
+    def end(self) -> bool:
+        """Kills pid 1 and with it every process of the session; whether that is so within bounds.
+
+        Safe to call again.
+        """
+        if self._lifeline < 0:
+            return True
+        os.close(self._lifeline)
+        self._lifeline = -1
+        try:
+            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        gone = _ended(self.pidfd, _END_S)
+        try:  # it is ours to reap only if this process adopts orphans
+            os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED | os.WNOHANG)
+        except OSError:
+            pass
+        for descriptor in (self.pidfd, self.workdir, self.ruleset):
+            if descriptor >= 0:
+                os.close(descriptor)
+        return gone
+
+
+def _ended(pidfd: int, seconds: float) -> bool:
+    poll = select.poll()
+    poll.register(pidfd, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))
+
+
+def start_holder(helper: Path, policy: CommandPolicy, devnull: int) -> Holder:
+    """Makes the session's namespaces, mounts and ruleset.
+
+    Raises SetUpFailed with the failing step, and OSError when the helper cannot be started.
+    """
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    lifeline_read, lifeline_write = os.pipe2(os.O_CLOEXEC)
+    lifeline_read, lifeline_write = above_stdio(lifeline_read), above_stdio(lifeline_write)
+    report_fd = above_stdio(theirs.detach())
+    spec_fd = -1
+    try:
+        spec = _hold_spec(policy, report_fd, lifeline_read)
+        spec_fd = above_stdio(memfd(encode(spec)))
+        pid = spawn(
+            helper,
+            ["hold", str(spec_fd)],
+            (devnull, devnull, devnull),
+            (spec_fd, report_fd, lifeline_read),
+        )
+    except BaseException:
+        os.close(lifeline_write)
+        ours.close()
+        raise
+    finally:
+        for descriptor in (report_fd, lifeline_read, spec_fd):
+            if descriptor >= 0:
+                os.close(descriptor)
+    try:
+        report = _first_report(ours)
+    except OSError as failure:
+        os.close(lifeline_write)
+        raise SetUpFailed(f"holder: no word from the helper: {failure}") from failure
+    finally:
+        ours.close()
+        reap(pid)
+    if report is None or report.kind != "READY":
+        os.close(lifeline_write)
+        raise SetUpFailed("holder: it ended without a word" if report is None else report.detail)
+    return _held(report, lifeline_write)
+
+
+def _hold_spec(policy: CommandPolicy, report_fd: int, lifeline_fd: int) -> LaunchSpec:
+    flags = []
+    if policy.trees:
+        flags.append("MOUNTS")
+    if policy.private_proc:
+        flags.append("PROC")
+    landlock = policy.tier in ("Full", "Sealed")
+    if landlock:
+        flags.append("LANDLOCK")
+    return LaunchSpec(
+        verb="HOLD",
+        flags=flags,
+        report_fd=report_fd,
+        lifeline_fd=lifeline_fd,
+        cwd=policy.folders.workdir,
+        trees=policy.trees,
+        rules=policy.rules if landlock else (),
+    )
+
+
+def _first_report(channel: socket.socket) -> Report | None:
+    channel.settimeout(_START_S)
+    return reports.receive(channel)
+
+
+def _held(report: Report, lifeline: int) -> Holder:
+    pidfd, workdir, *rest = (above_stdio(each) for each in report.descriptors)
+    return Holder(
+        pidfd, workdir, rest[0] if rest else -1, "MEMFD_NOEXEC" in report.facts, lifeline
+    )
+
+
+def reap(pid: int, seconds: float = _END_S) -> int | None:
+    """The wait status of a helper that is about to end; killed if it does not. None if it is lost."""
+    deadline = time.monotonic() + seconds
+    delay = 0.0002
+    killed = False
+    while True:
+        try:
+            done, status = os.waitpid(pid, os.WNOHANG)
+        except ChildProcessError:
+            return None
+        if done:
+            return status
+        if time.monotonic() > deadline:
+            if killed:
+                return None
+            os.kill(pid, signal.SIGKILL)
+            killed, deadline = True, time.monotonic() + 1.0
+        time.sleep(delay)
+        delay = min(delay * 2, 0.02)

@@ -1,0 +1,206 @@
+"""What this host can enforce. spec/containment.md 2, 3 and 7.
+
+The helper makes every attempt (`mur-sandbox probe`), because AppArmor attaches to it and not to
+Python; here its lines become a HostReading. Read once per session.
+"""
+
+import dataclasses
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final, Literal
+
+Tier = Literal["Sealed", "Full", "Seccomp-only", "Environment-only"]
+
+MECHANISMS: Final[dict[Tier, str]] = {
+    "Sealed": "mountns+pivot_root+landlock+seccomp",
+    "Full": "landlock+seccomp",
+    "Seccomp-only": "seccomp-only",
+    "Environment-only": "none",
+}
+CLASSES: Final[dict[Tier, str]] = {
+    "Sealed": "sealed",
+    "Full": "scoped",
+    "Seccomp-only": "advisory",
+    "Environment-only": "advisory",
+}
+BUILD_ABI: Final = 3
+
+_TIMEOUT_S: Final = 20.0
+_STAGES: Final = ("landlock", "seccomp", "network", "mounts", "proc", "sealed", "memfd_noexec")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Stage:
+    """One attempt: whether it succeeded, else the failing call, its errno and the step it was in."""
+
+    ok: bool
+    number: int = 0
+    call: str = ""
+    error: int = 0
+    step: str = ""
+
+    @property
+    def reason(self) -> str:
+        """`<call> failed with <ERRNO> (<text>)`; empty for a success."""
+        if self.ok:
+            return ""
+        name = errno.errorcode.get(self.error, str(self.error))
+        return f"{self.call} failed with {name} ({os.strerror(self.error)})"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HostReading:
+    """The host's abilities, one Stage per mechanism. `userns_grant` is a value of containment.md 7."""
+
+    linux: bool
+    landlock: Stage
+    seccomp: Stage
+    network: Stage
+    mounts: Stage
+    proc: Stage
+    sealed: Stage
+    memfd_noexec: Stage
+    userns_grant: str
+
+    @property
+    def tier(self) -> Tier:
+        """The most that this host can do, whatever a capsule asks for."""
+        if not self.linux or not self.seccomp.ok:
+            return "Environment-only"
+        if not self.landlock.ok:
+            return "Seccomp-only"
+        return "Sealed" if self.sealed.ok and self.network.ok else "Full"
+
+    @property
+    def landlock_abi(self) -> int:
+        """The ABI that rulesets are built for; 0 without usable Landlock. containment.md 6."""
+        return min(self.landlock.number, BUILD_ABI) if self.landlock.ok else 0
+
+    @property
+    def blocker(self) -> str | None:
+        """Why not Sealed, as containment.md 3.3 names it; None when it is."""
+        if not self.linux:
+            return "not_linux"
+        if not self.landlock.ok:
+            return "landlock_unavailable"
+        if self.tier == "Sealed":
+            return None
+        return blocker_of(self.network if not self.network.ok else self.sealed, self.userns_grant)
+
+
+def blocker_of(stage: Stage, userns_grant: str) -> str:
+    """The blocker class of a failed namespace stage. containment.md 3.3."""
+    if userns_grant == "withheld":
+        return "app_armor_profile_missing"
+    if stage.step == "id map":
+        return "id_map_denied"
+    if stage.call == "unshare":
+        return "namespace_creation_denied" if stage.error == errno.EPERM else "kernel_unsupported"
+    if stage.call == "pivot_root":
+        return "pivot_root_denied"
+    return "mount_denied"
+
+
+_REMEDIES: Final = {
+    "app_armor_profile_missing": "load the AppArmor profile mur-sealed that comes with mur",
+    "id_map_denied": "let this user write id maps (LSM or container policy)",
+    "namespace_creation_denied": "in a container, add the capability SYS_ADMIN",
+    "kernel_unsupported": "run `sysctl user.max_user_namespaces=10000`, or use a kernel with "
+    "user and network namespaces",
+    "mount_denied": "load the AppArmor profile mur-sealed, or allow network administration "
+    "inside user namespaces",
+}
+
+
+def network_refusal(reading: HostReading) -> tuple[str, str]:
+    """(reason, fix) for E-CAP-005 on a host whose network stage failed."""
+    stage = reading.network
+    blocker = blocker_of(stage, reading.userns_grant)
+    return (
+        f"network.allow could not be enforced, {stage.reason}",
+        _REMEDIES.get(blocker, _REMEDIES["mount_denied"]),
+    )
+
+
+_ABSENT: Final = Stage(False, call="probe", error=errno.ENOSYS)
+
+
+def without_linux() -> HostReading:
+    """The reading of a system that is not Linux (design/decisions.md 9)."""
+    return HostReading(
+        False, _ABSENT, _ABSENT, _ABSENT, _ABSENT, _ABSENT, _ABSENT, _ABSENT, "n/a"
+    )
+
+
+def read_host(helper: Path) -> HostReading:
+    """Asks the helper. Raises OSError when it cannot be run or does not answer in time."""
+    if not sys.platform.startswith("linux"):
+        return without_linux()
+    try:
+        done = subprocess.run(
+            [helper, "probe"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env={},
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as late:
+        raise OSError(errno.ETIMEDOUT, f"{helper} probe did not answer") from late
+    return parse(done.stdout.decode("utf-8", "replace"), _grant_facts())
+
+
+def parse(text: str, facts: tuple[bool, bool]) -> HostReading:
+    """The reading in the probe's output; `facts` = (AppArmor enabled, its restriction on).
+
+    Raises OSError when a stage has no line.
+    """
+    stages: dict[str, Stage] = {}
+    label = ""
+    for line in text.splitlines():
+        words = line.split(" ")
+        if words[0] == "label":
+            label = line[len("label ") :]
+        elif words[1:2] == ["ok"]:
+            stages[words[0]] = Stage(True, number=int(words[2]) if len(words) > 2 else 0)
+        elif words[1:2] == ["failed"] and len(words) >= 5:
+            stages[words[0]] = Stage(
+                False, call=words[2], error=int(words[3]), step=" ".join(words[4:])
+            )
+    missing = [name for name in _STAGES if name not in stages]
+    if missing:
+        raise OSError(errno.EPROTO, f"the helper's probe said nothing on {', '.join(missing)}")
+    return HostReading(linux=True, userns_grant=_grant(label, *facts), **stages)
+
+
+def _grant(label: str, enabled: bool, restricted: bool) -> str:
+    if not enabled:
+        return "apparmor_absent"
+    if not restricted:
+        return "restriction_disabled_host_wide"
+    return "profile_confining" if label.startswith("mur-sealed") else "withheld"
+
+
+def _grant_facts() -> tuple[bool, bool]:
+    enabled = _first_character("/sys/module/apparmor/parameters/enabled") in ("Y", "1")
+    if not enabled:
+        return False, False
+    for knob in (
+        "/sys/module/apparmor/parameters/restrict_unprivileged_userns",
+        "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+    ):
+        value = _first_character(knob)
+        if value:
+            return True, value in ("Y", "1")
+    return False, False  # a kernel without the knob: reported as apparmor_absent
+
+
+def _first_character(path: str) -> str:
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            return file.read(1)
+    except OSError:
+        return ""
