@@ -1,4 +1,4 @@
-"""`mur publish`: a built archive goes into the global store as `local/<name>`. spec/registry.md 8."""
+"""`mur publish`: a built archive becomes `local/<name>` in the global store. spec/registry.md 8."""
 
 import dataclasses
 import os

@@ -14,7 +14,7 @@ _FENCE: Final = re.compile(r"---[ \t]*")
 
 
 def front_block(text: str) -> dict[str, str]:
-    """`name` and `description` of the fenced block at the top of a `SKILL.md`; absent ones left out.
+    """`name` and `description` of the block at the top of a `SKILL.md`; absent ones left out.
 
     A block that is no YAML is read line by line.
     """
