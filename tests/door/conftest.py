@@ -15,6 +15,7 @@ from murmur.core.tasks import Acceptance, StatusFrame, Task, TaskState, TextFram
 from murmur.door.bind import bind, door_address
 from murmur.door.card import CardFacts
 from murmur.door.server import DoorServer
+from murmur.door.tokens import DoorTokens
 from murmur.session.board import Board
 
 SESSION = "ses_019f01a940ce7761854e768ecbe3d399"
@@ -109,6 +110,7 @@ def open_door() -> Iterator[OpenDoor]:
         script: Script | None = answer,
         acceptance: Acceptance = Acceptance.QUEUE,
         queue_depth: int = 8,
+        tokens: DoorTokens | None = None,
         **facts: Any,
     ) -> ServedDoor:
         board = Board(acceptance, queue_depth)
@@ -119,10 +121,11 @@ def open_door() -> Iterator[OpenDoor]:
             address=door_address(listener),
             session_id=SESSION,
             acceptance=acceptance,
+            authenticated=tokens is not None,
             **facts,
         )
         loop = asyncio.new_event_loop()
-        server = DoorServer(board, known, listener)
+        server = DoorServer(board, known, listener, tokens)
         port = listener.getsockname()[1]
         threads = [threading.Thread(target=loop.run_until_complete, args=(server.serve(),))]
         if script is not None:

@@ -29,6 +29,7 @@ from murmur.door.envelope import (
 )
 from murmur.door.senders import Sender, murmur_header, read_sender
 from murmur.door.stream import EventStream
+from murmur.door.tokens import Credential, DoorTokens
 
 CARD_PATH: Final = b"/.well-known/agent-card.json"
 MAX_BODY_BYTES: Final = 16 * 1024 * 1024
@@ -43,8 +44,11 @@ _CLOSE: Final = {"connection": "close"}
 class DoorApp:
     """Answers one request per call; `calls` keeps the streams that are open."""
 
-    def __init__(self, board: TaskBoard, facts: CardFacts) -> None:
+    def __init__(self, board: TaskBoard, facts: CardFacts, tokens: DoorTokens | None) -> None:
+        if facts.authenticated != (tokens is not None):
+            raise ValueError("a door is authenticated exactly when it has tokens")
         self._facts = facts
+        self._tokens = tokens
         self._methods = methods.served(facts.acceptance, facts.authenticated)
         self.calls = Calls(board, facts)
 
@@ -66,22 +70,30 @@ class DoorApp:
     async def _respond(self, request: Request) -> Response:
         if request.method == "GET" and _target(request) == CARD_PATH:
             return _json(encode(card.public_card(self._facts)))
+        credential = None
+        if self._tokens is not None:
+            credential = self._tokens.check(request.headers.getlist("authorization"))
         sender = read_sender(request.headers)
         if sender.origin is Origin.PEER and not self._facts.accepts_peer_tasks:
             raise errors.peer_not_accepted()
         if not _is_rpc(request):
             return Response(status_code=404, headers=_CLOSE)
-        return self._respond_rpc(request, sender, await _read_body(request))
+        body = await _read_body(request)
+        return self._respond_rpc(request, sender, credential, body)
 
-    def _respond_rpc(self, request: Request, sender: Sender, body: bytes) -> Response:
+    def _respond_rpc(
+        self, request: Request, sender: Sender, credential: Credential | None, body: bytes
+    ) -> Response:
         try:
             rpc = read_request(body)
         except EnvelopeError as refusal:
             return _json(error_body(refusal.id, refusal.error))
         try:
-            result = self._call(request, sender, rpc)
+            result = self._call(request, sender, credential, rpc)
         except errors.RpcError as refusal:
             return _json(error_body(rpc.id, refusal))
+        except errors.HttpRefusal:
+            raise
         except Exception as failure:
             complain(f"door: {rpc.method} failed: {type(failure).__name__}: {failure}")
             return _json(error_body(rpc.id, errors.internal("The session could not be reached")))
@@ -90,7 +102,11 @@ class DoorApp:
         return _json(result_body(rpc.id, result))
 
     def _call(
-        self, request: Request, sender: Sender, rpc: RpcRequest
+        self,
+        request: Request,
+        sender: Sender,
+        credential: Credential | None,
+        rpc: RpcRequest,
     ) -> Mapping[str, object] | EventStream:
         headers = request.headers
         check_version(headers.getlist("a2a-version"))
@@ -101,12 +117,15 @@ class DoorApp:
             if rpc.method == methods.GET_EXTENDED_AGENT_CARD:
                 raise errors.unsupported_operation("This door has no extended card")
             raise errors.method_not_found()
+        if self._tokens is not None and credential is not None and method.scoped:
+            self._tokens.require(credential, method.name)
         forget = method.sending and murmur_header(headers, "x-murmur-forget-session") == "true"
         if forget and self._facts.transport != "process":
             raise errors.invalid_params(
                 "x-murmur-forget-session needs a capsule on inference.transport: process"
             )
-        call = Call(rpc.id, params_object(rpc), headers, sender, Caller("public"), forget)
+        caller = Caller("public") if credential is None else credential.caller
+        call = Call(rpc.id, params_object(rpc), headers, sender, caller, forget)
         return self.calls.answer(method.name, call)
 
 

@@ -15,6 +15,7 @@ from murmur.core.tasks import TaskBoard
 from murmur.door.app import DoorApp
 from murmur.door.card import CardFacts
 from murmur.door.connection import DoorConnection
+from murmur.door.tokens import DoorTokens
 
 DRAIN_SECONDS: Final = 0.5
 
@@ -22,11 +23,18 @@ DRAIN_SECONDS: Final = 0.5
 class DoorServer:
     """Serves `board` on a listening socket, which it owns from then on.
 
+    With `tokens` the door is authenticated, and `card.authenticated` must say so; else ValueError.
     All methods belong to one event loop.
     """
 
-    def __init__(self, board: TaskBoard, card: CardFacts, socket: sockets.socket) -> None:
-        self._app = DoorApp(board, card)
+    def __init__(
+        self,
+        board: TaskBoard,
+        card: CardFacts,
+        socket: sockets.socket,
+        tokens: DoorTokens | None = None,
+    ) -> None:
+        self._app = DoorApp(board, card, tokens)
         self._socket = socket
         self._state = ServerState()
         self._server: asyncio.Server | None = None
