@@ -79,7 +79,7 @@ pip_parse = repository_rule(
     doc = "The hub repository: `requirements.bzl` with `requirement()` and `install_deps()`.",
 )
 
-def _pip_environment(rctx):
+def _pip_environment():
     # What the host set for pip (an index, a certificate) stays as it is: where packages come from is the
     # host's business, what they are is the lock's.
     return {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -95,7 +95,7 @@ def _whl_library_impl(rctx):
             "--extras=" + rctx.attr.extras,
             "--repo-prefix=" + rctx.attr.repo_prefix,
         ] + rctx.attr.locked,
-        environment = _pip_environment(rctx),
+        environment = _pip_environment(),
     )
     if result.return_code:
         fail("cannot fetch {}: {}{}".format(
@@ -144,7 +144,7 @@ def _whl_set_impl(rctx):
             "--abi=abi3",
             "--abi=none",
         ] + ["--platform=" + platform for platform in rctx.attr.platforms],
-        environment = _pip_environment(rctx),
+        environment = _pip_environment(),
         timeout = 1200,
     )
     if result.return_code:

@@ -41,9 +41,9 @@ def make(folder: Path, text: str = "hello", version: str = VERSION, machine: str
 
 
 def start(program: Path, home: Path, **environment: str) -> subprocess.Popen[str]:
-    """Starts the zipapp under this interpreter with nothing but a home in its environment."""
+    """Starts the zipapp with nothing but a home around it, under an interpreter without site."""
     return subprocess.Popen(
-        [sys.executable, str(program), "word"],
+        [sys.executable, "-S", str(program), "word"],
         env={"HOME": str(home), "TMPDIR": str(home.parent / "tmp"), **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
