@@ -1,6 +1,8 @@
 """The order of checks, the envelope, the version and the limits. spec/door.md 3, 4, 6, 7."""
 
 import json
+import socket
+import time
 from typing import Any
 
 import httpx
@@ -291,3 +293,23 @@ def test_a_connection_carries_exactly_one_request(door: ServedDoor) -> None:
     answer = door.raw(request * 2)
     assert answer.count(b"HTTP/1.1 ") == 1
     assert b"\r\nconnection: close\r\n" in answer.lower()
+
+
+def test_a_client_that_closes_its_side_after_asking_still_gets_its_answer(
+    door: ServedDoor,
+) -> None:
+    with socket.create_connection(("127.0.0.1", door.port), timeout=5) as connected:
+        connected.sendall(b"GET /.well-known/agent-card.json HTTP/1.1\r\nhost: x\r\n\r\n")
+        connected.shutdown(socket.SHUT_WR)
+        received = b"".join(iter(lambda: connected.recv(65536), b""))
+    assert json.loads(received.partition(b"\r\n\r\n")[2])["name"] == "worker"
+
+
+def test_a_client_that_closes_before_it_has_asked_is_let_go_at_once(door: ServedDoor) -> None:
+    for begun in (b"", b"POST / HTTP/1.1\r\n"):
+        began = time.monotonic()
+        with socket.create_connection(("127.0.0.1", door.port), timeout=5) as connected:
+            connected.sendall(begun)
+            connected.shutdown(socket.SHUT_WR)
+            assert connected.recv(1) == b""
+        assert time.monotonic() - began < 4

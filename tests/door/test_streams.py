@@ -296,3 +296,45 @@ def test_a_client_that_leaves_is_forgotten_and_the_task_goes_on(open_door: OpenD
         assert time.monotonic() < deadline
         time.sleep(0.01)
     assert door.board.get(task_id).state is TaskState.SUBMITTED
+
+
+def test_a_client_that_reads_too_slowly_loses_frames_is_told_and_delays_nobody(
+    open_door: OpenDoor, capfd: pytest.CaptureFixture[str]
+) -> None:
+    piece = "x" * 20_000
+
+    def flood(board: Board, task: Task) -> None:
+        for _ in range(1000):
+            board.frame(task.id, TextFrame(piece))
+            time.sleep(0.0005)
+        board.finish(task.id, TaskState.COMPLETED, "session ended", response="done")
+
+    door = open_door(script=flood)
+    reader = Reader(door, "SendStreamingMessage", {"message": MESSAGE}, a2a_extensions=STREAM)
+    task_id = json.loads(reader.block().removeprefix(b"data: "))["result"]["task"]["id"]
+    deadline = time.monotonic() + 30
+    while not door.board.get(task_id).state.ended:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    seen = frames(list(reader.results()))
+    reader.close()
+    lost = sum(frame["missed"] for _, frame in seen if frame["frame"] == "lagged")
+    numbers = [event_id for event_id, _ in seen if event_id is not None]
+    assert lost > 0
+    assert numbers == sorted(set(numbers))
+    assert len(numbers) + lost == 1001
+    assert seen[-1][1]["final"] is True
+    assert f"a stream of {task_id} reads too slowly" in capfd.readouterr().err
+
+
+def test_a_client_that_reads_nothing_is_cut_when_the_session_ends(open_door: OpenDoor) -> None:
+    door = open_door(script=None)
+    reader = Reader(door, "murmur.WatchSession", {})
+    task = door.board.submit_local("x")
+    for _ in range(200):
+        door.board.frame(task.id, TextFrame("x" * 100_000))
+        time.sleep(0.001)
+    began = time.monotonic()
+    door.close()
+    assert time.monotonic() - began < 3
+    reader.close()
