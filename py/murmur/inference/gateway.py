@@ -22,16 +22,21 @@ from typing import Any, Final
 import h11
 
 from murmur.inference.gateway_dial import Dialer, connect, dial, system_trust
+from murmur.inference.gateway_heads import (
+    FRAMING,
+    request_head,
+    response_head,
+    retry_after,
+    signed_head,
+)
 from murmur.inference.gateway_messages import (
     BadRequest,
     GuestConnection,
     GuestGone,
-    Headers,
     Timeouts,
     UpstreamConnection,
     UpstreamFailed,
     end_to_end,
-    same_field,
 )
 from murmur.inference.gateway_routes import (
     CredentialUnavailable,
@@ -210,8 +215,8 @@ class Gateway:
         destination: Destination,
     ) -> None:
         """An allow-listed request: nothing is held, both bodies stream at once."""
-        head = _request_head(request, destination)
-        has_body = any(name in _FRAMING for name, _ in request.headers)
+        head = request_head(request, destination)
+        has_body = any(name in FRAMING for name, _ in request.headers)
         if not has_body:
             # Taken in now, so that a guest that goes away is noticed while the connection is made.
             await guest.whole_body(0)
@@ -238,12 +243,12 @@ class Gateway:
     ) -> None:
         """A gateway request: its body is held so that a rotated key can carry it once more."""
         body = await guest.whole_body(MOST_BUFFERED_BYTES)
-        head = _request_head(request, destination, body_length=len(body))
+        head = request_head(request, destination, body_length=len(body))
 
         async def attempt(key: Secret | None) -> tuple[UpstreamConnection, h11.Response]:
             upstream = await self._connect(destination)
             try:
-                signed = _signed(head, target, key)
+                signed = signed_head(head, target, key)
                 await upstream.send_head(request.method, destination.path, signed)
                 if body:
                     await upstream.send(body)
@@ -293,37 +298,6 @@ def _drop(served: _Served) -> None:
 def _note(served: _Served | None, failure: FailureKind, detail: str) -> None:
     if served is not None:
         served.observe(failure=failure, detail=detail)
-
-
-def _request_head(
-    request: h11.Request, destination: Destination, *, body_length: int | None = None
-) -> Headers:
-    """The fields that go out: the guest's end-to-end ones, our host, and a framing of ours."""
-    framing = {name: value for name, value in request.headers if name in _FRAMING}
-    fields = [
-        (name, value)
-        for name, value in end_to_end(request.headers)
-        if name not in (b"host", b"expect", *_FRAMING)
-    ]
-    head = [(b"host", destination.host_header), *fields]
-    if framing and body_length is not None:
-        head.append((b"content-length", str(body_length).encode()))
-    elif b"content-length" in framing:
-        head.append((b"content-length", framing[b"content-length"]))
-    elif framing:
-        head.append((b"transfer-encoding", b"chunked"))
-    head.append((b"connection", b"close"))
-    return head
-
-
-_FRAMING: Final = (b"content-length", b"transfer-encoding")
-
-
-def _signed(head: Headers, target: GatewayTarget, key: Secret | None) -> Headers:
-    """`head` without fields of the credential's name, and with one of ours when there is a key."""
-    name = target.header.encode("ascii")
-    head = [field for field in head if not same_field(field[0], name)]
-    return [*head, (name, target.render(key))] if key is not None else head
 
 
 class _Upload:
@@ -392,30 +366,10 @@ async def _relay(
 ) -> None:
     """Hands the response on as it comes. Its status is observed before the guest can act on it."""
     headers = list(response.headers)
-    retry_after = _first(headers, b"retry-after-ms", b"retry-after")
-    served.observe(status=response.status_code, retry_after=retry_after)
-    await guest.answer(response.status_code, _response_head(response.status_code, headers))
+    served.observe(status=response.status_code, retry_after=retry_after(headers))
+    await guest.answer(response.status_code, response_head(response.status_code, headers))
     async for piece in upstream.body():
         if isinstance(piece, bytes):
             await guest.send(piece)
         else:
             await guest.finish(end_to_end(piece))
-
-
-def _response_head(status: int, headers: Headers) -> Headers:
-    chunked = any(name == b"transfer-encoding" for name, _ in headers)
-    drops_length = chunked or status == 204
-    return [
-        (name, value)
-        for name, value in end_to_end(headers)
-        if not (drops_length and name == b"content-length")
-    ]
-
-
-def _first(headers: Headers, *names: bytes) -> str | None:
-    """`name: value` of the first of `names` that is there, for whoever waits before a retry."""
-    for wanted in names:
-        for name, value in headers:
-            if name == wanted:
-                return f"{name.decode('ascii')}: {value[:64].decode('latin-1')}"
-    return None

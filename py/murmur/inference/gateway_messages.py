@@ -79,11 +79,6 @@ def end_to_end(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
     return [(name, value) for name, value in fields if name not in drops]
 
 
-def same_field(left: bytes, right: bytes) -> bool:
-    """Whether two names denote one field; case and `_` for `-` do not count, as on some servers."""
-    return left.lower().replace(b"_", b"-") == right.lower().replace(b"_", b"-")
-
-
 class GuestConnection:
     """The guest's side of one exchange."""
 

@@ -117,6 +117,11 @@ ERRORS: Final[dict[str, Template]] = {
         "{artifact} was pinned by session {session} at run time, and is {role}",
         "run `mur install {artifact}` to adopt it, or undo that declaration",
     ),
+    "E-RUN-052": Template("{choice}: {reason}", "{hint}"),
+    "E-RUN-055": Template(
+        "{choice}: no room is left for input: {numbers}",
+        "lower the output cap (inference.max_tokens), or raise the window (context.max_tokens)",
+    ),
     "E-TRC-001": Template("{file} is no trace that can be read: {reason}"),
     "E-WIT-LEVEL-001": Template(
         "{artifact} does not fit WIT level {level}: {reason}",

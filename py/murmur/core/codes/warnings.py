@@ -36,6 +36,11 @@ WARNINGS: Final[dict[str, Template]] = {
         origin=_RUNTIME,
         url="below",
     ),
+    "W-RUN-009": Template(
+        "{choice}: nothing says how much it can read, so its conversation is never compacted",
+        "set context.max_tokens",
+        origin=_RUNTIME,
+    ),
     "W-SEC-004": Template(
         "{path}: {field} seems to hold a secret in plain text ({masked})",
         "store it with `mur config set -g credentials.<NAME> <value>` and write ${{NAME}} here",
@@ -52,6 +57,16 @@ WARNINGS: Final[dict[str, Template]] = {
     ),
     "W-SEC-023": Template(
         "the running record could not be written ({reason}); the session is reachable by URL only",
+        origin=_RUNTIME,
+    ),
+    "W-SEC-027": Template(
+        "the key of {artifact} comes from {origin} and is read once; a new one needs a restart",
+        "store it with `mur config set -g credentials.{name} <key>`",
+        origin=_RUNTIME,
+    ),
+    "W-SEC-028": Template(
+        "{path} holds keys and has mode {mode}: others on this machine may read it",
+        "run `chmod 600 {path}`",
         origin=_RUNTIME,
     ),
     "W-SEC-032": Template(

@@ -1,0 +1,86 @@
+"""The request that a driver gets. spec/artifacts.md 11.1, 11.2 and 11.5."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from murmur.inference.tokens import count_tokens
+
+Message = Mapping[str, Any]
+_MEMBERS: Final = ("role", "tool_call_id", "is_error", "content")
+
+
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """A driver's promise to remember: under `id` it knows the context's first `known` messages."""
+
+    id: str
+    context_id: str
+    known: int
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRequest:
+    """One model call. `messages` is the whole history; bookkeeping keys in it are dropped."""
+
+    model: str
+    max_tokens: int
+    messages: Sequence[Message]
+    tools: Sequence[Mapping[str, Any]] = ()
+    system: str = ""
+    prompt_cache_key: str = ""
+    context_id: str = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
+    continuation: Continuation | None = None
+
+    def payload(self) -> str:
+        """The JSON text for `tool-input.data`: only what a held continuation does not know."""
+        held = self.held_continuation()
+        if held is None:
+            return self.full_payload()
+        return _compact({**self._members(held.known), "continuation_id": held.id})
+
+    def full_payload(self) -> str:
+        """The JSON text with every message, which tokens are counted over."""
+        return _compact(self._members(0))
+
+    def held_continuation(self) -> Continuation | None:
+        """The continuation, when it is of this context and within this history."""
+        held = self.continuation
+        if held is None or held.context_id != self.context_id or not held.id:
+            return None
+        return held if 0 <= held.known < len(self.messages) else None
+
+    def input_tokens(self) -> int:
+        """Tokens of the full request, whatever a continuation saves. spec/artifacts.md 11.4."""
+        return count_tokens(self.full_payload())
+
+    def _members(self, known: int) -> dict[str, Any]:
+        return {
+            "model": self.model,
+            "max_tokens": self.max_tokens,
+            "messages": [wire_message(message) for message in self.messages[known:]],
+            "tools": [dict(tool) for tool in self.tools],
+            "params": dict(self.params),
+            "system": self.system,
+            "prompt_cache_key": self.prompt_cache_key,
+        }
+
+
+def wire_message(message: Message) -> dict[str, Any]:
+    """The message without the envelope that only records keep. spec/sessions.md 18.2."""
+    return {key: message[key] for key in _MEMBERS if key in message}
+
+
+def cache_key(capsule: str, version: str, context_id: str | None) -> str:
+    """`prompt_cache_key`: the same for every turn of a task."""
+    return f"{capsule}:{version}:{context_id}" if context_id else f"{capsule}:{version}"
+
+
+def _compact(members: Mapping[str, Any]) -> str:
+    text = json.dumps(members, separators=(",", ":"), ensure_ascii=False)
+    if text.isascii():
+        return text
+    # A lone surrogate cannot cross into a component as UTF-8.
+    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
