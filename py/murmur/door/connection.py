@@ -18,16 +18,16 @@ class StreamUntilClose(h11.Connection):
     `connection: keep-alive`, and one that saw the last chunk would use the connection again.
     """
 
-    streaming = False
+    _streaming = False
 
     def send(self, event: h11.Event) -> bytes | None:  # type: ignore[override]
         output = super().send(event)
         if isinstance(event, h11.Response):
-            self.streaming = (b"content-type", b"text/event-stream") in list(event.headers)
-            return _head(event) if self.streaming else output
-        if self.streaming and isinstance(event, h11.Data):
+            self._streaming = (b"content-type", b"text/event-stream") in list(event.headers)
+            return _head(event) if self._streaming else output
+        if self._streaming and isinstance(event, h11.Data):
             return bytes(event.data)
-        if self.streaming and isinstance(event, h11.EndOfMessage):
+        if self._streaming and isinstance(event, h11.EndOfMessage):
             return b""
         return output
 
@@ -54,7 +54,7 @@ class DoorConnection(H11Protocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self._http = self.conn = StreamUntilClose(h11.SERVER)
+        self.conn = StreamUntilClose(h11.SERVER)
         self._read_limit: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -69,12 +69,6 @@ class DoorConnection(H11Protocol):
         super().handle_events()
         if self.conn.their_state is not h11.SEND_BODY and self.cycle is not None:
             self._lift_read_limit()
-
-    def eof_received(self) -> bool:  # type: ignore[override]
-        """Keeps the way back open for a client that has said all it had to say, and for no other:
-        under an open stream an end of input is how a client leaves."""
-        asked = self.cycle is not None and self._http.their_state is not h11.SEND_BODY
-        return asked and not self._http.streaming
 
     def on_response_complete(self) -> None:
         self._lift_read_limit()

@@ -62,6 +62,9 @@ class DoorServer:
             log_level="critical",
             access_log=False,
             proxy_headers=False,
+            # Said here, or uvicorn would read them from the environment.
+            workers=1,
+            forwarded_allow_ips="",
             server_header=False,
         )
         config.load()
