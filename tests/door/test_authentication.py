@@ -8,7 +8,12 @@ import pytest
 from a2a.types import a2a_pb2 as pb
 from google.protobuf.json_format import ParseDict  # type: ignore[import-untyped]
 
+from murmur.core.tasks import Acceptance
+from murmur.door.bind import bind
+from murmur.door.card import CardFacts
+from murmur.door.server import DoorServer
 from murmur.door.tokens import DoorTokens
+from murmur.session.board import Board
 
 from .conftest import SESSION, OpenDoor, ServedDoor
 
@@ -130,15 +135,7 @@ def test_the_public_card_hides_the_session_and_the_extended_one_needs_any_token(
     assert methods[-1] == "GetExtendedAgentCard"
 
 
-def test_a_door_that_says_authenticated_and_has_no_tokens_is_never_served(
-    open_door: OpenDoor, tokens: DoorTokens
-) -> None:
-    from murmur.core.tasks import Acceptance
-    from murmur.door.bind import bind
-    from murmur.door.card import CardFacts
-    from murmur.door.server import DoorServer
-    from murmur.session.board import Board
-
+def test_tokens_and_a_card_that_says_public_make_no_door(tokens: DoorTokens) -> None:
     facts = CardFacts("worker", "1.0.0", "localhost:1", SESSION, Acceptance.SINGLE)
     with bind() as listener, pytest.raises(ValueError, match="exactly when it has tokens"):
         DoorServer(Board(Acceptance.SINGLE), facts, listener, tokens)
