@@ -13,7 +13,7 @@ from typing import Final
 
 from murmur.core.diagnostics import error
 from murmur.sandbox import cgroup_v1, cgroup_v2
-from murmur.sandbox.hierarchy import Blocked, Facts, read_facts
+from murmur.sandbox.hierarchy import Blocked, Counter, Facts, read_facts
 from murmur.sandbox.resources import Resources
 
 _REMOVE_S: Final = 2.0
@@ -40,12 +40,13 @@ class Scope:
     procs: tuple[int, ...]
     io_refusal: str | None
     swap_bounded: bool
+    _counters: tuple[Counter, Counter]
     _closed: bool = False
 
     def events(self) -> Events:
         """The counters now; zero for a file that the kernel does not have."""
-        read = cgroup_v2.read_events if self.hierarchy == "v2" else cgroup_v1.read_events
-        return Events(*read(self.folders))
+        oom_kill, pids_max = self._counters
+        return Events(oom_kill.read(), pids_max.read())
 
     def kill(self) -> bool:
         """SIGKILL to every process in the scope; whether it is empty afterwards."""
@@ -57,6 +58,8 @@ class Scope:
         if not self._closed:
             for descriptor in self.procs:
                 os.close(descriptor)
+            for counter in self._counters:
+                counter.close()
             self._closed = True
         return remove_folders(self.folders)
 
@@ -77,11 +80,13 @@ def try_scope(session_id: str, limits: Resources, workdir: str = "/") -> Scope:
     facts = read_facts()
     name = _name(session_id)
     reasons: list[str] = []
-    for label, attempt in (("v2", cgroup_v2.create), ("v1", cgroup_v1.create)):
+    for label, back_end in (("v2", cgroup_v2), ("v1", cgroup_v1)):
         folders: list[Path] = []
         try:
-            io_refusal, swap_bounded = attempt(facts, name, limits, workdir, folders)
-            return Scope(label, tuple(folders), open_procs(folders), io_refusal, swap_bounded)
+            io_refusal, swap = back_end.create(facts, name, limits, workdir, folders)
+            procs = open_procs(folders)
+            counters = back_end.counters(folders)
+            return Scope(label, tuple(folders), procs, io_refusal, swap, counters)
         except Blocked as blocked:
             reasons.append(f"cgroup {label}: {blocked.reason}")
         except OSError as failure:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from murmur.sandbox.hierarchy import Blocked, Facts, disk_of, members, read_counter, write
+from murmur.sandbox.hierarchy import Blocked, Counter, Facts, disk_of, members, write
 from murmur.sandbox.resources import Resources
 
 _NEEDED: Final = ("memory", "pids", "cpu")
@@ -68,12 +68,16 @@ def _bound_io(scope: Path | None, limits: Resources, workdir: str) -> str | None
     return None
 
 
-def read_events(folders: Sequence[Path]) -> tuple[int, int]:
-    """(oom_kill, pids max) counters, wherever their files stand."""
+def counters(folders: Sequence[Path]) -> tuple[Counter, Counter]:
+    """Where the kernel counts (processes killed for memory, forks refused)."""
     return (
-        sum(read_counter(scope / "memory.oom_control", "oom_kill") for scope in folders),
-        sum(read_counter(scope / "pids.events", "max") for scope in folders),
+        Counter(_with(folders, "memory.oom_control"), "oom_kill"),
+        Counter(_with(folders, "pids.events"), "max"),
     )
+
+
+def _with(folders: Sequence[Path], file: str) -> Path:
+    return next((scope / file for scope in folders if (scope / file).exists()), Path(file))
 
 
 def kill(folders: Sequence[Path]) -> bool:

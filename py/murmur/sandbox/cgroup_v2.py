@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from murmur.sandbox.hierarchy import Blocked, Facts, disk_of, members, read_counter, write
+from murmur.sandbox.hierarchy import Blocked, Counter, Facts, disk_of, members, write
 from murmur.sandbox.resources import Resources
 
 _NEEDED: Final = ("memory", "pids", "cpu")
@@ -94,13 +94,10 @@ def _bound_io(scope: Path, limits: Resources, workdir: str) -> str | None:
     return None
 
 
-def read_events(folders: Sequence[Path]) -> tuple[int, int]:
-    """(oom_kill, pids max) counters."""
+def counters(folders: Sequence[Path]) -> tuple[Counter, Counter]:
+    """Where the kernel counts (processes killed for memory, forks refused)."""
     (scope,) = folders
-    return (
-        read_counter(scope / "memory.events", "oom_kill"),
-        read_counter(scope / "pids.events", "max"),
-    )
+    return Counter(scope / "memory.events", "oom_kill"), Counter(scope / "pids.events", "max")
 
 
 def kill(folders: Sequence[Path]) -> bool:

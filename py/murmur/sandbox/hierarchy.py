@@ -85,17 +85,33 @@ def write(path: Path, text: str) -> None:
         os.close(descriptor)
 
 
-def read_counter(path: Path, name: str) -> int:
-    """The number after `name` in a flat-keyed file; 0 where file or key is missing."""
-    try:
-        lines = path.read_text(encoding="ascii").splitlines()
-    except OSError:
+class Counter:
+    """A number in a flat-keyed control file, held open: it is read around every command."""
+
+    def __init__(self, path: Path, key: str) -> None:
+        self._key = key.encode("ascii") + b" "
+        try:
+            self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            self._descriptor = -1
+
+    def read(self) -> int:
+        """The number now; 0 where the kernel has no such file or key."""
+        if self._descriptor < 0:
+            return 0
+        try:
+            data = os.pread(self._descriptor, 4096, 0)
+        except OSError:
+            return 0
+        for line in data.split(b"\n"):
+            if line.startswith(self._key):
+                return int(line[len(self._key) :])
         return 0
-    for line in lines:
-        key, _, value = line.partition(" ")
-        if key == name:
-            return int(value)
-    return 0
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
 
 
 def members(folder: Path) -> list[int]:
