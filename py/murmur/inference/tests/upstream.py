@@ -2,11 +2,16 @@
 
 import asyncio
 import contextlib
+import datetime
 import ssl
-import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 
 @dataclass(slots=True)
@@ -107,22 +112,50 @@ class Authority:
 
 
 def make_authority(folder: Path, *names: str) -> Authority:
-    """Keys and certificates made with the openssl program."""
-
-    def openssl(*arguments: str) -> None:
-        subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
-
-    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
-    openssl(
-        *("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=test CA"),
-        *("-addext", "keyUsage=critical,keyCertSign", "-days", "2"),
+    """Keys and certificates made for this test run."""
+    root_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
+    issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test authority")])
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test server")])
+    signs = x509.KeyUsage(False, False, False, False, False, True, False, False, False)
+    root = (
+        _certificate(issuer, issuer, root_key)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(signs, critical=True)
+        .sign(root_key, hashes.SHA256())
     )
-    openssl("req", *key, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=server")
-    (folder / "names").write_text("subjectAltName=" + ",".join(f"DNS:{name}" for name in names))
-    openssl(
-        *("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-days", "2"),
-        *("-CAcreateserial", "-out", "server.pem", "-extfile", "names"),
+    alternatives = x509.SubjectAlternativeName([x509.DNSName(name) for name in names])
+    server = (
+        _certificate(subject, issuer, key)
+        .add_extension(alternatives, critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(root_key.public_key()), False
+        )
+        .sign(root_key, hashes.SHA256())
     )
+    private = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    (folder / "root.pem").write_bytes(root.public_bytes(serialization.Encoding.PEM))
+    (folder / "server.pem").write_bytes(server.public_bytes(serialization.Encoding.PEM) + private)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(folder / "server.pem", folder / "server.key")
-    return Authority(folder / "ca.pem", context)
+    context.load_cert_chain(folder / "server.pem")
+    return Authority(folder / "root.pem", context)
+
+
+def _certificate(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey
+) -> x509.CertificateBuilder:
+    now = datetime.datetime.now(datetime.UTC)
+    day = datetime.timedelta(days=1)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - day)
+        .not_valid_after(now + day)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False)
+    )
