@@ -1,7 +1,9 @@
-"""`list<u8>` in bulk: wasmtime's Python binding converts byte lists one element at a time, about 1 s a MB.
+"""`list<u8>` in bulk: wasmtime's Python binding converts byte lists one element at a time, about 1
+s a MB.
 
-A list value is an array of fixed-size tagged unions, so a byte list is a strided copy of one column. `install`
-replaces the two conversions of `ListType`; lists of anything else still take the library's own way.
+A list value is an array of fixed-size tagged unions, so a byte list is a strided copy of one
+column. `install` replaces the two conversions of `ListType`; lists of anything else still take the
+library's own way.
 """
 
 from __future__ import annotations
@@ -13,8 +15,8 @@ from wasmtime import _ffi as ffi
 from wasmtime.component import ListType
 
 _SIZE = ctypes.sizeof(ffi.wasmtime_component_val_t)
-_KIND = ffi.wasmtime_component_val_t.kind.offset  # type: ignore[attr-defined]
-_BYTE = ffi.wasmtime_component_val_t.of.offset  # type: ignore[attr-defined]
+_KIND = ffi.wasmtime_component_val_t.kind.offset
+_BYTE = ffi.wasmtime_component_val_t.of.offset
 _U8 = bytes([ffi.WASMTIME_COMPONENT_U8.value])
 _CHUNK = 1 << 16
 
@@ -23,7 +25,9 @@ _one_by_one_from_c = ListType.convert_from_c
 
 
 def install() -> None:
-    """Makes every later conversion of a byte list use the bulk way. Calling it again changes nothing."""
+    """Makes every later conversion of a byte list use the bulk way. Calling it again changes
+    nothing.
+    """
     ListType.convert_to_c = _to_c  # type: ignore[method-assign]
     ListType.convert_from_c = _from_c  # type: ignore[method-assign]
 

@@ -1,6 +1,8 @@
-"""What a call of a guest is made of and what comes back: plain values, shared by the runtime and the hosts.
+"""What a call of a guest is made of and what comes back: plain values, shared by the runtime and
+the hosts.
 
-Follows spec/artifacts.md 3 (`murmur:tool/run`), 6 (linking, limits) and spec/sessions.md 25 (failures).
+Follows spec/artifacts.md 3 (`murmur:tool/run`), 6 (linking, limits) and spec/sessions.md 25
+(failures).
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ FailureKind = Literal["deadline", "resource", "trap", "load", "cancelled"]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`capabilities.limits` (spec/sessions.md 25), each above zero. `deadline_seconds` is wall-clock, one call."""
+    """`capabilities.limits` (spec/sessions.md 25), each above zero. `deadline_seconds` is
+    wall-clock, one call.
+    """
 
     memory_bytes: int = 512 * 1024 * 1024
     table_elements: int = 100_000
@@ -30,7 +34,9 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Preopen:
-    """A directory that the guest sees as `guest_path`, given by a descriptor that the caller keeps open."""
+    """A directory that the guest sees as `guest_path`, given by a descriptor that the caller keeps
+    open.
+    """
 
     descriptor: int
     guest_path: str
@@ -41,9 +47,10 @@ class Preopen:
 class GateRules:
     """What may leave through `wasi:http`, and through which door (design/decisions.md 10).
 
-    `listener` is the gateway's `host:port` as the guest host reaches it, `token` the unguessable first segment of
-    every path sent there. `rules` are `network.allow` entries as text. `gateway` says whether this artifact's own
-    requests to `http://127.0.0.1:9` are its credential gateway's (spec/artifacts.md 12.2).
+    `listener` is the gateway's `host:port` as the guest host reaches it, `token` the unguessable
+    first segment of every path sent there. `rules` are `network.allow` entries as text. `gateway`
+    says whether this artifact's own requests to `http://127.0.0.1:9` are its credential gateway's
+    (spec/artifacts.md 12.2).
     """
 
     listener: str
@@ -70,7 +77,7 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """`murmur:tool/run.tool-result` as the guest returned it; `metadata` keeps order and repeats."""
+    """`murmur:tool/run.tool-result` as returned; `metadata` keeps order and repeats."""
 
     status: Literal["passed", "failed", "error"]
     summary: str | None = None
@@ -87,10 +94,12 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class GuestFailure:
-    """A call that did not return: `message` is the text for the model or the log (spec/sessions.md 25).
+    """A call that did not return: `message` is the text for the model or the log (spec/sessions.md
+    25).
 
-    `backtrace` holds the guest's own frames, innermost first; `stderr` the last bytes it wrote there. `field` names
-    the `capabilities.limits` key that a `resource` or `deadline` failure is about.
+    `backtrace` holds the guest's own frames, innermost first; `stderr` the last bytes it wrote
+    there. `field` names the `capabilities.limits` key that a `resource` or `deadline` failure is
+    about.
     """
 
     kind: FailureKind
@@ -107,9 +116,10 @@ GuestResult = ToolResult | GuestFailure
 class GuestCall:
     """One call of one artifact's component.
 
-    `compiled` is the compiled form's file, or a descriptor of it that stays the caller's; `key` names its content,
-    so that a host keeps it loaded. `answers` says whether `murmur:task` and `murmur:stream` are served: without a
-    task `request-input` traps and the stream functions do nothing.
+    `compiled` is the compiled form's file, or a descriptor of it that stays the caller's; `key`
+    names its content, so that a host keeps it loaded. `answers` says whether `murmur:task` and
+    `murmur:stream` are served: without a task `request-input` traps and the stream functions do
+    nothing.
     """
 
     artifact: str
@@ -151,7 +161,9 @@ def call_facts(call: GuestCall) -> dict[str, Any]:
     }
 
 
-def call_from_facts(facts: dict[str, Any], compiled: int, directories: tuple[int, ...]) -> GuestCall:
+def call_from_facts(
+    facts: dict[str, Any], compiled: int, directories: tuple[int, ...]
+) -> GuestCall:
     """The inverse of `call_facts` in the host."""
     gate = facts["gate"]
     return GuestCall(

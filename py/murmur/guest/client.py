@@ -1,8 +1,10 @@
-"""The runtime's side: starts the zygote, asks it for hosts, calls guests, and ends what runs too long.
+"""The runtime's side: starts the zygote, asks it for hosts, calls guests, and ends what runs too
+long.
 
-No wasmtime here (design/decisions.md 7). Every function may be called from any thread: calls of one host queue up
-behind each other, calls of different hosts do not. The wall-clock limit is kept here, by killing the host, because
-the engine's own epoch deadline stops a spinning guest only (spec/sessions.md 25).
+No wasmtime here (design/decisions.md 7). Every function may be called from any thread: calls of one
+host queue up behind each other, calls of different hosts do not. The wall-clock limit is kept here,
+by killing the host, because the engine's own epoch deadline stops a spinning guest only
+(spec/sessions.md 25).
 """
 
 from __future__ import annotations
@@ -32,13 +34,17 @@ from murmur.guest.lockdown import Lockdown
 START_SECONDS = 30.0
 COMPILE_SECONDS = 600.0
 GRACE_SECONDS = 0.25
-"""How long past its limit a call may go on: time for the epoch deadline to end it, which tells where it was."""
+"""How long past its limit a call may go on: time for the epoch deadline to end it, which tells
+where it was.
+"""
 
 _CANCEL_POLL_SECONDS = 0.05
 _EXIT_STATUS_SECONDS = 1.0
 
 OnEvent = Callable[[str, dict[str, Any]], None]
-"""Receives `murmur:stream/events` calls by name (`emit-chunk`, ...) and `request-denied`, in the calling thread."""
+"""Receives `murmur:stream/events` calls by name (`emit-chunk`, ...) and `request-denied`, in the
+calling thread.
+"""
 
 Ask = Callable[[str], str]
 """Answers `request-input`; raising `InputRefused` traps the guest with its text."""
@@ -52,8 +58,14 @@ class GuestsFailed(Exception):
     """No host can be had: the zygote did not start, died, or the host could not be contained."""
 
 
+class CompileFailed(Exception):
+    """The component cannot be compiled; the text is the engine's reason."""
+
+
 class GuestsProcess(Protocol):
-    """What a starter returns: the process that `argv` runs in, and the gateway's listener in its network."""
+    """What a starter returns: the process that `argv` runs in, and the gateway's listener in its
+    network.
+    """
 
     @property
     def pid(self) -> int: ...
@@ -78,7 +90,9 @@ class Compiled:
 
 
 def zygote_argv() -> list[str]:
-    """The zygote's command line: this interpreter, isolated, seeing only murmur and wasmtime beside the library."""
+    """The zygote's command line: this interpreter, isolated, seeing only murmur and wasmtime beside
+    the library.
+    """
     roots: list[str] = []
     for name in ("murmur", "wasmtime"):
         found = importlib.util.find_spec(name)
@@ -94,7 +108,9 @@ def zygote_argv() -> list[str]:
 class _Host:
     """One host process: not usable before its `up` frame, of no use once `dead`."""
 
-    def __init__(self, number: int, connection: socket.socket, pid: int, handle: int | None) -> None:
+    def __init__(
+        self, number: int, connection: socket.socket, pid: int, handle: int | None
+    ) -> None:
         self.number = number
         self.connection = connection
         self.pid = pid
@@ -112,6 +128,12 @@ class _Host:
             else:
                 os.kill(self.pid, signal.SIGKILL)
 
+    def has_ended(self) -> bool:
+        """Whether an idle host is gone: nothing comes from one unasked, so any news is its end."""
+        poll = select.poll()
+        poll.register(self.connection, select.POLLIN)
+        return bool(poll.poll(0))
+
     def close(self) -> None:
         """Closes what this side holds of it."""
         self.connection.close()
@@ -121,9 +143,11 @@ class _Host:
 
 
 class Guests:
-    """A session's guests. `start` returns at once; the first use waits until the zygote is ready."""
+    """A session's guests. `start` returns at once; the first use waits for the zygote."""
 
-    def __init__(self, process: GuestsProcess, control: socket.socket, lockdown: Lockdown | None) -> None:
+    def __init__(
+        self, process: GuestsProcess, control: socket.socket, lockdown: Lockdown | None
+    ) -> None:
         self.process = process
         self._lockdown = lockdown
         self._zygote = _Zygote(control)
@@ -145,24 +169,30 @@ class Guests:
         return cls(process, ours, lockdown)
 
     def engine_key(self, *build: str) -> str:
-        """16 hex digits for the second half of a compiled form's name: the engine, and whatever `build` adds."""
+        """16 hex digits for the second half of a compiled form's name: the engine, and whatever
+        `build` adds.
+        """
         text = json.dumps([self._zygote.engine_facts(), *build], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
     def contained(self) -> bool:
-        """Whether the guests have namespaces of their own and hosts are locked down before they open a component."""
+        """Whether the guests have namespaces of their own and hosts are locked down before they
+        open a component.
+        """
         return self.process.contained and self._lockdown is not None
 
     def warm(self, host: str) -> None:
-        """Starts a host (`tools`, `drivers`) ahead of its first call. `GuestsFailed` as for a call."""
+        """Starts a host (`tools`, `drivers`) ahead of its first call; raises `GuestsFailed`."""
         with self._lock_of(host):
             self._host(host)
 
-    def compile(self, component: Path | bytes, target: int) -> Compiled | GuestFailure:
-        """Compiles a component in a throw-away host, which writes the form to the descriptor `target`.
+    def compile(self, component: Path | bytes, target: int) -> Compiled:
+        """Compiles a component in a throw-away host, which writes the form to the descriptor
+        `target`.
 
-        Raises `GuestsFailed` when no host can be had and `OSError` when the component cannot be read.
+        Raises `CompileFailed` when the component does not compile, `GuestsFailed` when no host can
+        be had and `OSError` when the component cannot be read.
         """
         with _component_descriptor(component) as source:
             host = self._start("compile")
@@ -171,15 +201,17 @@ class Guests:
                 send_frame(host.connection, "compile", descriptors=(source, target))
                 frame = _await_frame(host, time.monotonic() + COMPILE_SECONDS, None)
             except (PeerGone, BrokenFrame):
-                return GuestFailure("load", f"compiling failed: the host ended ({self._zygote.exit_of(host)})")
+                raise CompileFailed(
+                    f"the compiling host ended ({self._zygote.exit_of(host)})"
+                ) from None
             finally:
                 host.kill()
                 host.close()
         if frame is None:
-            return GuestFailure("load", f"compiling took more than {COMPILE_SECONDS:g} s")
+            raise CompileFailed(f"compiling took more than {COMPILE_SECONDS:g} s")
         frame.close()
         if "error" in frame.facts:
-            return GuestFailure("load", f"the component does not compile: {frame.facts['error']}")
+            raise CompileFailed(str(frame.facts["error"]))
         return Compiled(str(frame.facts["sha256"]), int(frame.facts["size"]))
 
     def call(
@@ -192,15 +224,20 @@ class Guests:
     ) -> GuestResult:
         """Calls a guest and waits for it; whatever the guest does, this returns.
 
-        A set `cancel` ends the call within a twentieth of a second, by killing its host. `GuestsFailed` when no host
-        can be had, `OSError` when the compiled form cannot be opened.
+        A set `cancel` ends the call within a twentieth of a second, by killing its host.
+        `GuestsFailed` when no host can be had, `OSError` when the compiled form cannot be opened.
         """
         with self._lock_of(call.host):
             host = self._host(call.host)
             try:
                 with _opened(call.compiled) as compiled:
                     directories = tuple(item.descriptor for item in call.preopens)
-                    send_frame(host.connection, "call", descriptors=(compiled, *directories), **call_facts(call))
+                    send_frame(
+                        host.connection,
+                        "call",
+                        descriptors=(compiled, *directories),
+                        **call_facts(call),
+                    )
                 return _await_result(host, call, on_event, ask, cancel)
             except PeerGone:
                 how = self._zygote.exit_of(host)
@@ -217,7 +254,9 @@ class Guests:
                     self._replace(call.host)
 
     def close(self) -> None:
-        """Ends every host and the zygote. Calls under way return a failure; calling again does nothing."""
+        """Ends every host and the zygote. Calls under way return a failure; calling again does
+        nothing.
+        """
         for host in list(self._hosts.values()):
             host.kill()
         self._zygote.close()
@@ -230,6 +269,9 @@ class Guests:
     def _host(self, name: str) -> _Host:
         """The live host of that name; the caller holds its lock."""
         host = self._hosts.get(name)
+        if host is not None and host.up and host.has_ended():
+            self._forget(name)
+            host = None
         if host is None:
             host = self._hosts[name] = self._start(name)
         if not host.up:
@@ -250,7 +292,9 @@ class Guests:
         host.close()
 
     def _replace(self, name: str) -> None:
-        """Starts the successor of a dead host without waiting for it, so that the next call finds it up."""
+        """Starts the successor of a dead host without waiting for it, so that the next call finds
+        it up.
+        """
         self._forget(name)
         with contextlib.suppress(GuestsFailed):
             self._hosts[name] = self._start(name)
@@ -290,7 +334,9 @@ class _Zygote:
                 self._next += 1
                 try:
                     descriptors = (theirs.fileno(), *specs)
-                    send_frame(self._control, "host", descriptors=descriptors, id=number, library=library)
+                    send_frame(
+                        self._control, "host", descriptors=descriptors, id=number, library=library
+                    )
                 except (PeerGone, OSError) as gone:
                     raise GuestsFailed(f"the guests' zygote ended: {gone}") from None
                 frame = self._receive(START_SECONDS, ("forked", "failed"), number)
@@ -330,7 +376,9 @@ class _Zygote:
         return self._facts
 
     def _receive(self, seconds: float, kinds: tuple[str, ...], number: int | None) -> Frame:
-        """The next frame of one of these kinds about that host; ends of other hosts are noted on the way."""
+        """The next frame of one of these kinds about that host; ends of other hosts are noted on
+        the way.
+        """
         end = time.monotonic() + seconds
         while True:
             try:
@@ -365,7 +413,8 @@ def _await_result(
 ) -> GuestResult:
     """Serves the host's frames until the result; kills the host when time is up (sessions.md 25).
 
-    The limit starts again when the call itself starts, and the wait for an answer of the user is not charged.
+    The limit starts again when the call itself starts, and the wait for an answer of the user is
+    not charged.
     """
     allowance = call.limits.deadline_seconds + GRACE_SECONDS
     end = time.monotonic() + allowance
@@ -398,7 +447,7 @@ def _await_result(
             end += time.monotonic() - asked
 
 
-def _answer(ask: Ask | None, prompt: str) -> dict[str, str]:
+def _answer(ask: Ask | None, prompt: str) -> dict[str, Any]:
     if ask is None:
         return {"error": "request-input is served within a task only"}
     try:

@@ -1,4 +1,6 @@
-"""From an engine error to a failure with the reference's words (spec/sessions.md 25; spec/artifacts.md 6)."""
+"""From an engine error to a failure with the reference's words (spec/sessions.md 25;
+spec/artifacts.md 6).
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ class Denial:
     limit: int
 
 
-def deadline_failure(call: GuestCall, stderr: str = "", backtrace: tuple[str, ...] = ()) -> GuestFailure:
+def deadline_failure(
+    call: GuestCall, stderr: str = "", backtrace: tuple[str, ...] = ()
+) -> GuestFailure:
     """The call ran past `deadline_seconds`."""
     field = "capabilities.limits.deadline_seconds"
     seconds = f"{call.limits.deadline_seconds:g}"
@@ -50,16 +54,17 @@ def classify(
 ) -> GuestFailure:
     """Names what stopped a guest, from the engine's error text.
 
-    The first refused growth decides ahead of the trap (spec/sessions.md 25). `loading` is true until the component
-    is instantiated: what is neither a limit, nor the deadline, nor a trap of its start code is then a load failure.
+    The first refused growth decides ahead of the trap (spec/sessions.md 25). `loading` is true
+    until the component is instantiated: what is neither a limit, nor the deadline, nor a trap of
+    its start code is then a load failure.
     """
     backtrace = tuple(_FRAME.findall(error))
     denial = denial or _denied_at_instantiation(call, error)
     if denial is not None:
         return GuestFailure(
             "resource",
-            f"{call.subject} exceeded configured resource limits: capabilities.limits.{denial.field} is "
-            f"{denial.limit}, {denial.wanted} wanted",
+            f"{call.subject} exceeded configured resource limits: {denial.wanted} wanted,"
+            f" capabilities.limits.{denial.field} is {denial.limit}",
             backtrace,
             stderr,
             f"capabilities.limits.{denial.field}",
@@ -68,8 +73,8 @@ def classify(
         return deadline_failure(call, stderr, backtrace)
     kind: FailureKind = "trap"
     if loading and "wasm trap" not in error and not backtrace:
-        return load_failure(call, _cause(error), stderr)
-    return GuestFailure(kind, f"{call.subject} trapped: {_cause(error)}", backtrace, stderr)
+        return load_failure(call, ": ".join(_reasons(error)), stderr)
+    return GuestFailure(kind, f"{call.subject} trapped: {_reasons(error)[-1]}", backtrace, stderr)
 
 
 def _denied_at_instantiation(call: GuestCall, error: str) -> Denial | None:
@@ -85,11 +90,10 @@ def _denied_at_instantiation(call: GuestCall, error: str) -> Denial | None:
     return None
 
 
-def _cause(error: str) -> str:
-    """The innermost reason of an engine error, without its backtrace."""
+def _reasons(error: str) -> list[str]:
+    """An engine error's reasons, outermost first, without the backtrace."""
     lines = [line.strip() for line in error.splitlines() if line.strip()]
-    if "Caused by:" in lines:
-        causes = lines[lines.index("Caused by:") + 1 :]
-        numbered = [re.sub(r"^\d+: ", "", line) for line in causes]
-        return numbered[-1] if numbered else lines[0]
-    return lines[0] if lines else "no reason given"
+    if not lines:
+        return ["no reason given"]
+    causes = lines[lines.index("Caused by:") + 1 :] if "Caused by:" in lines else []
+    return [lines[0], *(re.sub(r"^\d+: ", "", cause) for cause in causes)]

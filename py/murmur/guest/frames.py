@@ -1,9 +1,11 @@
-"""Frames between the runtime, the zygote and its hosts: a length, a JSON header, binary payloads, descriptors.
+"""Frames between the runtime, the zygote and its hosts: a length, a JSON header, binary payloads,
+descriptors.
 
-A frame is a u32 (little-endian) counting the bytes that follow, a u32 counting the header's, the header (a JSON
-object), and then the payloads, whose lengths the header's `payloads` list holds. Descriptors travel as ancillary
-data of the first eight bytes (spec/containment.md 8). Both ends of a socket are processes of ours, yet a host may
-have been taken over by its guest: lengths are bounded, and a malformed frame is `BrokenFrame`, never a crash.
+A frame is a u32 (little-endian) counting the bytes that follow, a u32 counting the header's, the
+header (a JSON object), and then the payloads, whose lengths the header's `payloads` list holds.
+Descriptors travel as ancillary data of the first eight bytes (spec/containment.md 8). Both ends of
+a socket are processes of ours, yet a host may have been taken over by its guest: lengths are
+bounded, and a malformed frame is `BrokenFrame`, never a crash.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ class PeerGone(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One message: `kind` says which, `facts` its JSON members, `descriptors` are owned by the receiver."""
+    """One message: `kind` says which, `facts` its JSON members, `descriptors` are owned by the
+    receiver.
+    """
 
     kind: str
     facts: dict[str, Any]
@@ -55,7 +59,9 @@ def send_frame(
 ) -> None:
     """Writes one frame, blocking. `PeerGone` when nobody reads any more."""
     members = {"kind": kind, "payloads": [len(part) for part in payloads], **facts}
-    header = json.dumps(members, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+    header = json.dumps(members, separators=(",", ":"), ensure_ascii=False).encode(
+        "utf-8", "surrogatepass"
+    )
     body = b"".join((header, *payloads))
     if len(body) + 4 > MAX_FRAME_BYTES:
         raise ValueError(f"a frame of {len(body)} bytes is above the limit of {MAX_FRAME_BYTES}")
@@ -71,7 +77,9 @@ def send_frame(
 
 
 def receive_frame(connection: socket.socket) -> Frame:
-    """Reads one frame, blocking. `PeerGone` at the end of the stream, `BrokenFrame` for anything malformed."""
+    """Reads one frame, blocking. `PeerGone` at the end of the stream, `BrokenFrame` for anything
+    malformed.
+    """
     descriptors: list[int] = []
     try:
         lengths = _read_lengths(connection, descriptors)

@@ -1,18 +1,22 @@
-"""A guest host: a fork of the zygote that opens components and serves the runtime's calls, one at a time.
+"""A guest host: a fork of the zygote that opens components and serves the runtime's calls, one at a
+time.
 
-Order (design/decisions.md 7): parent-death signal, descriptors closed, one thread asserted, lockdown, and only then
-a component. A fresh store and instance per call (spec/artifacts.md 6); what stays is the loaded component. A host
-that compiles does one job and ends, and instantiates nothing (spec/registry.md 16).
+Order (design/decisions.md 7): parent-death signal, descriptors closed, one thread asserted,
+lockdown, and only then a component. A fresh store and instance per call (spec/artifacts.md 6); what
+stays is the loaded component. A host that compiles does one job and ends, and instantiates nothing
+(spec/registry.md 16).
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import hashlib
 import math
 import mmap
 import os
 import socket
+import sys
 import threading
 import time
 from typing import Any
@@ -33,12 +37,14 @@ from murmur.guest.engine import new_engine
 from murmur.guest.frames import PeerGone, receive_frame, send_frame
 from murmur.guest.gate import Gate, OpenGate, decide, denied
 from murmur.guest.linking import SERVED, Bridge
+from murmur.guest.memory import MemoryAccount
 from murmur.guest.values import lift_result, lower_input
 
 TICK_SECONDS = 0.1
 STDERR_TAIL_BYTES = 16384
 GATE_INSTANCES = 3
-"""Core instances that the gate adds to a store; they are not counted against the guest's own limit."""
+"""Core instances that the gate adds to a store; they are not counted against the guest's own limit.
+"""
 
 
 class LoadError(Exception):
@@ -46,7 +52,7 @@ class LoadError(Exception):
 
 
 class Ticker:
-    """Advances the engine's epoch every 100 ms while a guest runs and is not waiting for the user."""
+    """Advances the engine's epoch every 100 ms while a guest runs and waits for nobody."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -77,14 +83,21 @@ def deadline_ticks(seconds: float) -> int:
 class RunningCall:
     """One call under way: answers its guest's imports (`linking.CurrentCall`)."""
 
-    def __init__(self, call: GuestCall, connection: socket.socket, gate: Gate, ticker: Ticker) -> None:
+    def __init__(
+        self,
+        call: GuestCall,
+        connection: socket.socket,
+        gate: Gate,
+        account: MemoryAccount,
+        ticker: Ticker,
+    ) -> None:
         self._call = call
         self._connection = connection
         self._gate = gate
+        self._account = account
         self._ticker = ticker
         self._open_gate: OpenGate | None = None
         self._stderr = bytearray()
-        self.denial: failures.Denial | None = None
 
     @property
     def stderr(self) -> str:
@@ -112,7 +125,8 @@ class RunningCall:
 
     def http(self, store: StoreContext, request: ResourceAny, options: ResourceAny | None) -> Any:
         if self._open_gate is None:
-            self._open_gate = self._gate.open(store)
+            with self._account.uncharged():
+                self._open_gate = self._gate.open(store)
         gate, rules = self._open_gate, self._call.gate
         scheme, authority, path = gate.target(store, request)
         verdict = decide(rules, _allows(rules.rules if rules else ()), scheme, authority, path)
@@ -139,9 +153,18 @@ def _allows(rules: tuple[str, ...]) -> Any:
 class Host:
     """The process's state between calls."""
 
-    def __init__(self, connection: socket.socket, engine: Engine, linker: Linker, gate: Gate, bridge: Bridge) -> None:
+    def __init__(
+        self,
+        connection: socket.socket,
+        engine: Engine,
+        account: MemoryAccount,
+        linker: Linker,
+        gate: Gate,
+        bridge: Bridge,
+    ) -> None:
         self._connection = connection
         self._engine = engine
+        self._account = account
         self._linker = linker
         self._gate = gate
         self._bridge = bridge
@@ -168,12 +191,13 @@ class Host:
                 frame.close()
 
     def _run(self, call: GuestCall) -> GuestResult:
-        running = RunningCall(call, self._connection, self._gate, self._ticker)
+        running = RunningCall(call, self._connection, self._gate, self._account, self._ticker)
         try:
             component = self._load(call)
         except LoadError as error:
             return failures.load_failure(call, str(error))
         store = Store(self._engine)
+        self._account.start(call.limits.memory_bytes)
         self._bridge.current = running
         self._ticker.start()
         try:
@@ -183,7 +207,9 @@ class Host:
             self._bridge.current = None
             store.close()
 
-    def _run_in(self, store: Store, component: Component, call: GuestCall, running: RunningCall) -> GuestResult:
+    def _run_in(
+        self, store: Store, component: Component, call: GuestCall, running: RunningCall
+    ) -> GuestResult:
         ticks = deadline_ticks(call.limits.deadline_seconds)
         loading = True
         try:
@@ -199,11 +225,16 @@ class Host:
             return failures.load_failure(call, str(error), running.stderr)
         except WasmtimeError as error:
             text = misfit(component, self._engine) if loading else None
-            return failures.classify(call, text or str(error), running.denial, running.stderr, loading=loading)
+            denial = self._account.denial
+            return failures.classify(
+                call, text or str(error), denial, running.stderr, loading=loading
+            )
         try:
             return lift_result(returned)
-        except (AttributeError, TypeError):
-            return failures.load_failure(call, f"{call.function} returns another shape than {TOOL_RUN}")
+        except (KeyError, TypeError):
+            return failures.load_failure(
+                call, f"{call.function} returns another shape than {TOOL_RUN}"
+            )
 
     def _load(self, call: GuestCall) -> Component:
         component = self._components.get(call.key)
@@ -218,7 +249,6 @@ class Host:
 def _furnish(store: Store, call: GuestCall, running: RunningCall) -> None:
     limits = call.limits
     store.set_limits(
-        memory_size=limits.memory_bytes,
         table_elements=limits.table_elements,
         instances=limits.instances + GATE_INSTANCES,
     )
@@ -226,19 +256,24 @@ def _furnish(store: Store, call: GuestCall, running: RunningCall) -> None:
     wasi.env = call.env
     wasi.stderr_custom = running.write_stderr
     for directory in call.preopens:
-        wasi.preopen_dir(f"/proc/self/fd/{directory.descriptor}", directory.guest_path, not directory.read_only)
+        path = descriptor_path(directory.descriptor)
+        wasi.preopen_dir(path, directory.guest_path, not directory.read_only)
     store.set_wasi(wasi)
     store.set_wasi_http()
 
 
 def find_function(store: Store, instance: Instance, function: str) -> Func:
-    """The exported function `interface#name`. `LoadError` naming the interface when it is not exported."""
+    """The exported function `interface#name`. `LoadError` naming the interface when it is not
+    exported.
+    """
     interface, _, name = function.partition("#")
     index = instance.get_export_index(store, interface)
     inner = index and instance.get_export_index(store, name, index)
     found = inner and instance.get_func(store, inner)
     if not found:
-        raise LoadError(f"it does not export {interface}; rebuild it, or `mur install` a version that does")
+        raise LoadError(
+            f"it does not export {interface}; rebuild it, or `mur install` a version that does"
+        )
     return found
 
 
@@ -247,7 +282,9 @@ def misfit(component: Component, engine: Engine) -> str | None:
     with component.type as shape:
         for name in shape.imports(engine):
             if name.startswith("murmur:") and name not in SERVED:
-                expected = next((item for item in SERVED if item.split("@")[0] == name.split("@")[0]), None)
+                expected = next(
+                    (item for item in SERVED if item.split("@")[0] == name.split("@")[0]), None
+                )
                 advice = "rebuild it, or `mur install` a version that fits"
                 served = f"{expected} is served" if expected else "nothing of that name is served"
                 return f"it imports {name}, but {served}; {advice}"
@@ -255,24 +292,38 @@ def misfit(component: Component, engine: Engine) -> str | None:
 
 
 def deserialize(engine: Engine, descriptor: int) -> Component:
-    """Opens a compiled form. It is native code: the runtime hands over only what a compiling host wrote.
+    """Opens a compiled form. It is native code: the runtime hands over only what a compiling host
+    wrote.
 
-    The bytes are mapped and copied by the engine rather than mapped executable from the file, so a home on a file
-    system without execution works, and the file is not opened again. `LoadError` when the engine refuses them.
+    Mapped from the file where that is allowed (4 ms for a Python guest), else copied (30 ms): a
+    home may lie on a file system without execution, and a contained host may not be able to open
+    the file again. `LoadError` when the engine refuses the form.
     """
+    with contextlib.suppress(WasmtimeError):
+        return Component.deserialize_file(engine, descriptor_path(descriptor))
     size = os.fstat(descriptor).st_size
     if size == 0:
         raise LoadError("its compiled form is empty")
     with mmap.mmap(descriptor, size, access=mmap.ACCESS_COPY) as mapped:
         view = (ctypes.c_uint8 * size).from_buffer(mapped)
         loaded = ctypes.POINTER(ffi.wasmtime_component_t)()
-        try:
-            error = ffi.wasmtime_component_deserialize(engine.ptr(), view, size, ctypes.byref(loaded))
-        finally:
-            del view
+        error = ffi.wasmtime_component_deserialize(engine.ptr(), view, size, ctypes.byref(loaded))
+        del view
         if error:
             raise LoadError(f"its compiled form is not usable: {WasmtimeError._from_ptr(error)}")
     return Component._from_ptr(loaded)
+
+
+def descriptor_path(descriptor: int) -> str:
+    """A path that opens what a descriptor is open on, without walking to it again where the system
+    allows.
+    """
+    if sys.platform == "darwin":
+        import fcntl
+
+        name: bytes = fcntl.fcntl(descriptor, fcntl.F_GETPATH, bytes(1024))
+        return os.fsdecode(name.rstrip(b"\0"))
+    return f"/proc/self/fd/{descriptor}"
 
 
 def compile_component(component: int, target: int) -> dict[str, Any]:

@@ -1,9 +1,10 @@
 """What a tool's or driver's component may import, and who answers it.
 
-WASI and `wasi:http` are native except three kinds of function answered here: `outgoing-handler.handle` (the gate),
-the functions that would open a raw socket or resolve a name (refused: `wasi:http` is the only way out,
-spec/artifacts.md 6), and the murmur interfaces of the tool world (spec/artifacts.md 3). One linker serves every call
-of a host; `Bridge.current` says whose call it is.
+WASI and `wasi:http` are native except three kinds of function answered here:
+`outgoing-handler.handle` (the gate), the functions that would open a raw socket or resolve a name
+(refused: `wasi:http` is the only way out, spec/artifacts.md 6), and the murmur interfaces of the
+tool world (spec/artifacts.md 3). One linker serves every call of a host; `Bridge.current` says
+whose call it is.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from wasmtime.component import Linker, LinkerInstance, Record, ResourceAny, Reso
 from murmur.guest.calls import PROCESS_INTERFACE, STREAM_INTERFACE, TASK_INTERFACE
 
 WASI_VERSION = "0.2.12"
-"""The version under which the tested engine links WASI; imports of any earlier 0.2 reach the same definitions."""
+"""The version under which the tested engine links WASI; imports of any earlier 0.2 reach the same
+definitions.
+"""
 
 SERVED = (TASK_INTERFACE, STREAM_INTERFACE, PROCESS_INTERFACE)
 
@@ -35,7 +38,7 @@ _CONNECTION_TYPE = 1
 
 
 class UntestedEngine(Exception):
-    """The installed wasmtime links WASI under names that this release does not know how to shadow."""
+    """The installed wasmtime links WASI under names that would not be shadowed here."""
 
 
 class CurrentCall(Protocol):
@@ -68,9 +71,12 @@ def tool_linker(engine: Engine, bridge: Bridge) -> Linker:
 
     `UntestedEngine` when the engine links WASI under another version.
     """
-    shadows = {(f"wasi:{interface}@{WASI_VERSION}", function): _no_sockets for interface, function in _SOCKET_MAKERS}
-    shadows[f"wasi:http/outgoing-handler@{WASI_VERSION}", "handle"] = (
-        lambda store, *args: bridge.call().http(store, *args)
+    shadows = {
+        (f"wasi:{interface}@{WASI_VERSION}", function): _no_sockets
+        for interface, function in _SOCKET_MAKERS
+    }
+    shadows[f"wasi:http/outgoing-handler@{WASI_VERSION}", "handle"] = lambda store, *args: (
+        bridge.call().http(store, *args)
     )
     linker = Linker(engine)
     linker.add_wasip2()
@@ -85,7 +91,9 @@ def tool_linker(engine: Engine, bridge: Bridge) -> Linker:
                 instance.add_func(name, function)
         _add_stream(root, bridge)
         with root.add_instance(TASK_INTERFACE) as task:
-            task.add_func("request-input", lambda store, prompt: bridge.call().request_input(prompt))
+            task.add_func(
+                "request-input", lambda store, prompt: bridge.call().request_input(prompt)
+            )
         _add_process(root)
     return linker
 
@@ -122,7 +130,8 @@ def _add_stream(root: LinkerInstance, bridge: Bridge) -> None:
 def _add_process(root: LinkerInstance) -> None:
     """`murmur:process`: links, and every function answers that the rule is `unavailable`.
 
-    The shape of a refusal differs where the binding can tell ok from error by the value's type alone.
+    The shape of a refusal differs where the binding can tell ok from error by the value's type
+    alone.
     """
 
     def refused(store: StoreContext, *args: Any) -> Variant:
@@ -135,7 +144,9 @@ def _add_process(root: LinkerInstance) -> None:
         return "unavailable"
 
     with root.add_instance(PROCESS_INTERFACE) as process:
-        process.add_resource("connection", ResourceType.host(_CONNECTION_TYPE), lambda store, rep: None)
+        process.add_resource(
+            "connection", ResourceType.host(_CONNECTION_TYPE), lambda store, rep: None
+        )
         for name in ("run", "start", "status", "stop"):
             process.add_func(name, refused)
         process.add_func("connect", refused_connection)

@@ -1,14 +1,13 @@
 """Locking a guest host down: one thread, then the helper's code from a shared library.
 
-The library is the sandbox's (`libmur-lockdown.so`, design/decisions.md 7); the runtime names it and hands over a
-descriptor with the launch spec. Without one the host runs uncontained and says so.
+The library is the sandbox's (`libmur-lockdown.so`, design/decisions.md 7); the runtime names it and
+hands over a descriptor with the launch spec. Without one the host runs uncontained and says so.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
-import sys
 from typing import Protocol
 
 _ERROR_BYTES = 1024
@@ -26,18 +25,23 @@ class Lockdown(Protocol):
         """Path of `libmur-lockdown.so`."""
 
     def open_spec(self, host: str) -> int:
-        """A new descriptor of the launch spec for `host` (`tools`, `drivers`, `compile`); the caller closes it."""
+        """A new descriptor of the launch spec for `host` (`tools`, `drivers`, `compile`); the
+        caller closes it.
+        """
 
 
 def thread_count() -> int:
-    """How many threads this process has, as the kernel sees it; 1 where the host system cannot say."""
-    if sys.platform == "linux":
+    """How many threads the kernel sees in this process; 1 where the system cannot say."""
+    try:
         return len(os.listdir("/proc/self/task"))
-    return 1
+    except FileNotFoundError:
+        return 1
 
 
 def load_library(path: str) -> ctypes.CDLL:
-    """Loads the library before the fork, while files can still be opened. `OSError` when it cannot be loaded."""
+    """Loads the library before the fork, while files can still be opened. `OSError` when it cannot
+    be loaded.
+    """
     library = ctypes.CDLL(path)
     library.mur_lockdown.restype = ctypes.c_int
     library.mur_lockdown.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t]

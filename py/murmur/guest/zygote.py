@@ -1,8 +1,10 @@
-"""The zygote: imports the engine once, stays single-threaded, and forks a host whenever the runtime asks.
+"""The zygote: imports the engine once, stays single-threaded, and forks a host whenever the runtime
+asks.
 
-It runs in a process of its own with an empty environment, inside namespaces of the guests' own; descriptor 3 is the
-control socket (design/decisions.md 7; spec/containment.md 8). Control frames: `ready` (engine facts) once; for each
-`host` request either `forked` (pid, and a pidfd where the kernel has them) or `failed`; `exited` when a host ends.
+It runs in a process of its own with an empty environment, inside namespaces of the guests' own;
+descriptor 3 is the control socket (design/decisions.md 7; spec/containment.md 8). Control frames:
+`ready` (engine facts) once; for each `host` request either `forked` (pid, and a pidfd where the
+kernel has them) or `failed`; `exited` when a host ends.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
+import itertools
 import os
 import select
 import signal
@@ -41,12 +44,14 @@ class Zygote:
         from murmur.guest.frames import send_frame
         from murmur.guest.gate import Gate
         from murmur.guest.linking import Bridge, tool_linker
+        from murmur.guest.memory import MemoryAccount
 
         bytes_lists.install()
         self._lockdown = lockdown
         self._host = host
         self._connection = connection
-        self._engine = new_engine()
+        self._account = MemoryAccount()
+        self._engine = new_engine(self._account)
         self._bridge = Bridge()
         self._linker = tool_linker(self._engine, self._bridge)
         self._gate = Gate(self._engine)
@@ -88,7 +93,9 @@ class Zygote:
             done, status = os.waitpid(pid, os.WNOHANG)
             if done:
                 number = self._children.pop(pid)
-                send_frame(self._connection, "exited", id=number, status=os.waitstatus_to_exitcode(status))
+                send_frame(
+                    self._connection, "exited", id=number, status=os.waitstatus_to_exitcode(status)
+                )
 
     def _fork(self, frame: object) -> None:
         from murmur.guest.frames import Frame, send_frame
@@ -117,7 +124,9 @@ class Zygote:
         for descriptor in handle:
             os.close(descriptor)
 
-    def _become_host(self, descriptors: tuple[int, ...], library: ctypes.CDLL | None, parent: int) -> None:
+    def _become_host(
+        self, descriptors: tuple[int, ...], library: ctypes.CDLL | None, parent: int
+    ) -> None:
         """Never returns. Any failure before serving is told to the runtime as `unready`."""
         from murmur.guest.frames import PeerGone, send_frame
 
@@ -141,7 +150,8 @@ class Zygote:
             for descriptor in descriptors[1:]:
                 os.close(descriptor)
             send_frame(connection, "up", contained=library is not None)
-            self._host.Host(connection, self._engine, self._linker, self._gate, self._bridge).serve()
+            tools = (self._engine, self._account, self._linker, self._gate, self._bridge)
+            self._host.Host(connection, *tools).serve()
             status = 0
         except PeerGone:
             status = 0
@@ -161,9 +171,11 @@ def _pidfd(pid: int) -> tuple[int, ...]:
 
 
 def _close_others(kept: set[int]) -> None:
-    """Closes every descriptor but these. An empty range is never asked for: CPython passes it on as all of them."""
+    """Closes every descriptor but these. An empty range is never asked for: CPython passes it on as
+    all of them.
+    """
     highest = min(os.sysconf("SC_OPEN_MAX"), 1 << 20)
     edges = [-1, *sorted(kept), highest]
-    for below, above in zip(edges, edges[1:], strict=False):
+    for below, above in itertools.pairwise(edges):
         if below + 1 < above:
             os.closerange(below + 1, above)

@@ -1,9 +1,11 @@
-"""The request gate: decides each HTTP request of a guest and sends it where the decision can be enforced.
+"""The request gate: decides each HTTP request of a guest and sends it where the decision can be
+enforced.
 
-Native `wasi:http` stays linked; only `outgoing-handler.handle` is answered here (design/decisions.md 7, 10;
-spec/artifacts.md 6, 12.2). An allowed request is redirected to the runtime's gateway as
-`http://<listener>/<token>/<scheme>/<authority><path?query>`; a denied one gets the error code
-`HTTP-request-denied` and touches no socket. The gateway checks the rules again, resolves and dials.
+Native `wasi:http` stays linked; only `outgoing-handler.handle` is answered here
+(design/decisions.md 7, 10; spec/artifacts.md 6, 12.2). An allowed request is redirected to the
+runtime's gateway as `http://<listener>/<token>/<scheme>/<authority><path?query>`; a denied one gets
+the error code `HTTP-request-denied` and touches no socket. The gateway checks the rules again,
+resolves and dials.
 """
 
 from __future__ import annotations
@@ -14,17 +16,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wasmtime import Engine, Storelike
+from wasmtime import Engine, Store, StoreContext
 from wasmtime.component import Component, Func, Linker, ResourceAny, Variant
 
 from murmur.guest.calls import GateRules
 
 GATEWAY_AUTHORITY = "127.0.0.1:9"
-"""Nothing listens there: requests to it are recognised here, for the artifact that has a gateway."""
+"""Nothing listens there: requests to it are recognised here, for the artifact that has a gateway.
+"""
 
 _GATE_FILE = Path(__file__).with_name("gate.wasm")
 _AUTHORITY = re.compile(r"(?P<host>[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+
+Storelike = Store | StoreContext
 
 Allows = Callable[[str, str, int], bool]
 """Whether the artifact's network rules allow (scheme, host, port)."""
@@ -32,19 +37,25 @@ Allows = Callable[[str, str, int], bool]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What becomes of a request: redirected to `path` at the listener, or denied because of `reason`."""
+    """What becomes of a request: redirected to `path` at the listener, or denied because of
+    `reason`.
+    """
 
     path: str | None
     reason: str = ""
 
 
 def decide(
-    rules: GateRules | None, allows: Allows, scheme: str | None, authority: str | None, path: str | None
+    rules: GateRules | None,
+    allows: Allows,
+    scheme: str | None,
+    authority: str | None,
+    path: str | None,
 ) -> Verdict:
     """Judges one request by its scheme (none means https), authority and path with query.
 
-    The authority must be a bare `host[:port]`: user information or anything else unusual is denied, so that the
-    gateway reads the redirected path in one way only.
+    The authority must be a bare `host[:port]`: user information or anything else unusual is denied,
+    so that the gateway reads the redirected path in one way only.
     """
     if rules is None:
         return Verdict(None, "this artifact has no network access")
@@ -92,15 +103,21 @@ class OpenGate:
 
     functions: dict[str, Func]
 
-    def target(self, store: Storelike, request: ResourceAny) -> tuple[str | None, str | None, str | None]:
-        """Scheme (lowercase), authority, and path with query of a request, each None where it is not set."""
+    def target(
+        self, store: Storelike, request: ResourceAny
+    ) -> tuple[str | None, str | None, str | None]:
+        """Scheme (lowercase), authority, and path with query of a request, each None where it is
+        not set.
+        """
         scheme = self.functions["scheme-of"](store, request)
         name = None if scheme is None else _scheme_name(scheme)
         authority = self.functions["authority-of"](store, request)
         return name, authority, self.functions["path-of"](store, request)
 
     def redirect(self, store: Storelike, request: ResourceAny, authority: str, path: str) -> bool:
-        """Points the request at plain http on `authority`; False where `wasi:http` refuses the path."""
+        """Points the request at plain http on `authority`; False where `wasi:http` refuses the
+        path.
+        """
         return bool(self.functions["redirect"](store, request, authority, path))
 
     def send(self, store: Storelike, request: ResourceAny, options: ResourceAny | None) -> Any:

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 from murmur.guest.calls import GuestCall, GuestResult, ToolInput
-from murmur.guest.client import Compiled, Guests
+from murmur.guest.client import Guests
 
 from .components import component
 from .starter import plain_starter
@@ -28,10 +29,9 @@ def compiled(guests: Guests, tmp_path_factory: pytest.TempPathFactory) -> Callab
         if not path.exists():
             target = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
             try:
-                done = guests.compile(component(name, wasi), target)
+                guests.compile(component(name, wasi), target)
             finally:
                 os.close(target)
-            assert isinstance(done, Compiled), done
         return path
 
     return compile_once
@@ -41,7 +41,9 @@ def compiled(guests: Guests, tmp_path_factory: pytest.TempPathFactory) -> Callab
 def call(guests: Guests, compiled: Callable[..., Path]) -> Callable[..., GuestResult]:
     """Calls a test guest: `call("echo", "text", limits=..., on_event=...)`."""
 
-    def run(name: str, data: str | None = None, *, wasi: str = "0.2.0", **settings: object) -> GuestResult:
+    def run(
+        name: str, data: str | None = None, *, wasi: str = "0.2.0", **settings: object
+    ) -> GuestResult:
         about = {key: settings.pop(key) for key in ("on_event", "ask", "cancel") if key in settings}
         path = compiled(name, wasi)
         fields = {"role": "tool", "input": ToolInput(data), **settings}
