@@ -181,30 +181,10 @@ def test_a_top_level_mur_version_is_no_old_spelling() -> None:
     assert load("mur_version: '1.0.0'\ndeploy: {mur_version: '2.0.0'}\n")[1] == []
 
 
-_KEYS = st.sampled_from(
-    [
-        "inference",
-        "trace",
-        "artifacts",
-        "capabilities",
-        "spawn",
-        "allow",
-        "driver",
-        "provider",
-        "artifact",
-        "endpoint",
-        "api_key",
-        "gateway",
-        "keyless",
-        "transport",
-        "command",
-        "name",
-        "alternates",
-        "system_prompt_artifact",
-        "capture",
-        "include_tool_output",
-    ]
-)
+_OLD = ["endpoint", "api_key", "provider", "command", "include_tool_output", "name"]
+_NEW = ["inference", "trace", "artifacts", "capabilities", "spawn", "allow", "driver", "artifact"]
+_NEW += ["gateway", "keyless", "transport", "alternates", "system_prompt_artifact", "capture"]
+_KEYS = st.sampled_from(_OLD + _NEW)
 _VALUES = st.sampled_from([None, True, 3, "", "process", "http", "codex", "a/d", "tool-x", "x y"])
 _TREES: st.SearchStrategy[Any] = st.recursive(
     _VALUES,

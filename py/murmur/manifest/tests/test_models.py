@@ -19,12 +19,14 @@ _BLOCKS = sorted(
 )
 # Fields that exist on one side only: computed by `result`, or refused before it.
 _RESULT_ONLY = {"declared", "driver_implied"}
-_WIRE_ONLY = {capsule.CapsuleBlock: capsule.CapsuleBlock.packaging}
+_WIRE_ONLY: dict[type[Block], frozenset[str]] = {
+    capsule.CapsuleBlock: capsule.CapsuleBlock.packaging
+}
 
 
 @pytest.mark.parametrize("block", _BLOCKS, ids=lambda block: block.__name__)
 def test_a_block_and_its_result_have_the_same_fields(block: type[Block]) -> None:
-    wire = set(block.model_fields) - set(_WIRE_ONLY.get(block, ()))
+    wire = set(block.model_fields) - _WIRE_ONLY.get(block, frozenset())
     result = {field.name for field in dataclasses.fields(block.result_type)} - _RESULT_ONLY
     assert wire == result
 
