@@ -1,4 +1,4 @@
-"""Builds a component from Python sources: the action behind `wasm_component` (defs.bzl).
+"""Builds a component from Python sources, or the bindings that they import (defs.bzl).
 
 Lays sources and WIT documents out the way componentize-py wants them, in a scratch folder that is
 gone afterwards, and keeps it away from whatever is installed beside the interpreter.
@@ -31,7 +31,7 @@ def main() -> int:
     """Runs componentize-py on what the command line names."""
     parser = argparse.ArgumentParser(fromfile_prefix_chars="@")
     parser.add_argument("--output", required=True, type=Path)
-    parser.add_argument("--module", required=True, help="the Python module that the world is in")
+    parser.add_argument("--module", help="the Python module that the world is in")
     parser.add_argument("--world", required=True)
     parser.add_argument("--import", dest="imports", action="append", default=[])
     parser.add_argument("--source", action="append", default=[], help="place=path")
@@ -60,8 +60,12 @@ def main() -> int:
         os.environ["VIRTUAL_ENV"] = str(scratch / "venv")
         os.environ["TMPDIR"] = str(scratch)
         sys.argv = ["componentize-py", "--quiet", "--wit-path", str(scratch / "wit")]
-        sys.argv += ["--world", world, "componentize", "--python-path", str(scratch / "sources")]
-        sys.argv += ["--output", str(output), options.module]
+        sys.argv += ["--world", world]
+        if options.module is None:
+            sys.argv += ["bindings", str(output)]
+        else:
+            sys.argv += ["componentize", "--python-path", str(scratch / "sources")]
+            sys.argv += ["--output", str(output), options.module]
         stillness.hold()
         try:
             componentize_py.script()

@@ -25,18 +25,10 @@
 
 _WIT_DEPS = ["//wit", "@wasi_wit//:wit"]
 
-def _wasm_component_impl(ctx):
-    output = ctx.actions.declare_file(ctx.label.name + ".wasm")
-    arguments = ctx.actions.args()
-    arguments.add("--output", output)
-    arguments.add("--module", ctx.attr.main_module)
+def _run_componentize(ctx, output, arguments, srcs):
+    arguments.add_all([output], before_each = "--output", expand_directories = False)
     arguments.add("--world", ctx.attr.world)
     arguments.add_all(ctx.attr.imports, before_each = "--import")
-    for file in ctx.files.srcs:
-        # A source keeps its place below the package that owns it.
-        package = file.owner.package + "/" if file.owner.package else ""
-        place = file.short_path[len(package):] if file.short_path.startswith(package) else file.basename
-        arguments.add("--source", file, format = place + "=%s")
     arguments.add_all(ctx.files.wit, before_each = "--wit")
     arguments.add_all(ctx.files.wit_deps, before_each = "--wit-dep")
     arguments.add("--still", ctx.file._still)
@@ -45,25 +37,71 @@ def _wasm_component_impl(ctx):
     ctx.actions.run(
         executable = ctx.executable._componentize,
         arguments = [arguments],
-        inputs = ctx.files.srcs + ctx.files.wit + ctx.files.wit_deps + [ctx.file._still],
+        inputs = srcs + ctx.files.wit + ctx.files.wit_deps + [ctx.file._still],
         outputs = [output],
         mnemonic = "Componentize",
         progress_message = "Building component %s" % ctx.label,
     )
+
+def _wasm_component_impl(ctx):
+    output = ctx.actions.declare_file(ctx.label.name + ".wasm")
+    arguments = ctx.actions.args()
+    arguments.add("--module", ctx.attr.main_module)
+    for file in ctx.files.srcs:
+        # A source keeps its place below the package that owns it.
+        package = file.owner.package + "/" if file.owner.package else ""
+        place = file.short_path[len(package):] if file.short_path.startswith(package) else file.basename
+        arguments.add("--source", file, format = place + "=%s")
+    _run_componentize(ctx, output, arguments, ctx.files.srcs)
     return [DefaultInfo(files = depset([output]), runfiles = ctx.runfiles([output]))]
+
+_WORLD_ATTRIBUTES = {
+    "imports": attr.string_list(doc = "Interfaces beyond those of `world`; only without `wit`."),
+    "wit": attr.label_list(
+        allow_files = [".wit"],
+        doc = "Documents that define `world`, where it is the component's own.",
+    ),
+    "wit_deps": attr.label_list(
+        allow_files = [".wit"],
+        default = _WIT_DEPS,
+    ),
+    "world": attr.string(
+        doc = "A world of `wit`, or a full name as murmur:runtime-guest/tool@0.1.0.",
+        mandatory = True,
+    ),
+    "_componentize": attr.label(
+        cfg = "exec",
+        default = "//tools/wasm:componentize",
+        executable = True,
+    ),
+    "_still": attr.label(
+        allow_single_file = True,
+        cfg = "exec",
+        default = "//tools/wasm:libstill.so",
+    ),
+}
 
 wasm_component = rule(
     implementation = _wasm_component_impl,
-    attrs = {
-        "imports": attr.string_list(doc = "Interfaces beyond those of `world`; only without `wit`."),
-        "main_module": attr.string(mandatory = True),
-        "srcs": attr.label_list(allow_files = [".py"], mandatory = True),
-        "wit": attr.label_list(allow_files = [".wit"], doc = "Documents that define `world`, if it is the component's own."),
-        "wit_deps": attr.label_list(allow_files = [".wit"], default = _WIT_DEPS),
-        "world": attr.string(mandatory = True, doc = "A world of `wit`, or a full name as murmur:runtime-guest/tool@0.1.0."),
-        "_componentize": attr.label(default = "//tools/wasm:componentize", cfg = "exec", executable = True),
-        "_still": attr.label(allow_single_file = True, cfg = "exec", default = "//tools/wasm:libstill.so"),
-    },
+    attrs = dict(
+        main_module = attr.string(mandatory = True),
+        srcs = attr.label_list(
+            allow_files = [".py"],
+            mandatory = True,
+        ),
+        **_WORLD_ATTRIBUTES
+    ),
+)
+
+def _wasm_bindings_impl(ctx):
+    output = ctx.actions.declare_directory(ctx.label.name)
+    _run_componentize(ctx, output, ctx.actions.args(), [])
+    return [DefaultInfo(files = depset([output]), runfiles = ctx.runfiles([output]))]
+
+wasm_bindings = rule(
+    implementation = _wasm_bindings_impl,
+    attrs = _WORLD_ATTRIBUTES,
+    doc = "The folder of Python modules that a guest of the world imports, for type checkers.",
 )
 
 def _wat_component_impl(ctx):
