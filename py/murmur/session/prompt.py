@@ -1,8 +1,13 @@
 """The system prompt of an attempt: identical bytes on every turn. spec/sessions.md 10.1."""
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
+
+from murmur.core.diagnostics import error
+from murmur.manifest.capsule import Capsule
+from murmur.session.launch import Launch
 
 _BLOCK: Final = """[Capsule]
 You are the agent of the capsule {name}, version {version}.
@@ -24,3 +29,42 @@ def system_prompt(block: str, configured: str, appended: Sequence[str]) -> str:
     """The whole prompt: capsule block, configured prompt, instruction files."""
     parts = [block, configured, *appended]
     return "\n\n".join(part for part in parts if part.strip())
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ConfiguredPrompt:
+    """The operator's prompt, where it came from, and the instruction files after it."""
+
+    text: str
+    source: Literal["manifest", "cli", "none"]
+    appended: tuple[str, ...]
+
+
+def read_prompt(launch: Launch, capsule: Capsule) -> ConfiguredPrompt:
+    """Resolves the configured prompt once. Raises E-RUN-009 for a file that cannot be read.
+
+    A skill bound as the prompt is read by its artifact, not here.
+    """
+    inference = capsule.inference
+    assert inference is not None
+    appended = tuple(
+        _read(launch.directory, "inference.instruction_files", path)
+        for path in inference.instruction_files
+    )
+    if launch.flags.system_prompt is not None:
+        return ConfiguredPrompt(launch.flags.system_prompt.strip(), "cli", appended)
+    if inference.system_prompt is not None:
+        return ConfiguredPrompt(inference.system_prompt.strip(), "manifest", appended)
+    if inference.system_prompt_file is not None:
+        path = inference.system_prompt_file
+        text = _read(launch.directory, "inference.system_prompt_file", path)
+        return ConfiguredPrompt(text, "manifest", appended)
+    return ConfiguredPrompt("", "none", appended)
+
+
+def _read(directory: Path, field: str, path: str) -> str:
+    try:
+        return (directory / path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as failure:
+        reason = failure.strerror if isinstance(failure, OSError) else "it is not UTF-8"
+        raise error("E-RUN-009", field=field, path=path, reason=str(reason)) from None

@@ -6,6 +6,7 @@ environment.
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from murmur.core.home import Home
@@ -37,10 +38,12 @@ def write_record(
     workdir: Path,
     records_dir: Path,
     started_at: str,
+    door_token: str | None = None,
+    credentials: Mapping[str, str] | None = None,
 ) -> None:
     """Writes the record by rename, re-applying the modes. Raises OSError."""
     pid = os.getpid()
-    record = {
+    record: dict[str, object] = {
         "session_id": session_id,
         "url": url,
         "pid": pid,
@@ -52,6 +55,10 @@ def write_record(
         "outlives_launcher": not has_terminal(),
         "started_at": started_at,
     }
+    if door_token is not None:
+        record["door_token"] = door_token
+        if credentials:
+            record["credentials"] = dict(credentials)
     data = json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode()
     with open_root(home.root) as murmur, murmur.sub("running", create=True) as running:
         os.fchmod(running.fileno(), 0o700)

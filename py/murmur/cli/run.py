@@ -1,0 +1,340 @@
+"""`mur run`: launches a capsule, serves its door, and ends with its status.
+
+The main thread runs one event loop (door, gateway, signals); the session's tasks run in one
+worker thread. CLI reference, *mur run*; spec/sessions.md 6.4.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from murmur.core.diagnostics import Diagnostic, MurmurError, error, render, warning
+from murmur.core.streams import complain, emit, keep_lost_lines, report
+
+if TYPE_CHECKING:
+    from murmur.door.server import DoorServer
+    from murmur.door.tokens import DoorTokens
+    from murmur.guest.client import Guests
+    from murmur.inference.gateway import Gateway
+    from murmur.session.guest_lockdown import GuestLockdown
+    from murmur.session.launch import Flags
+    from murmur.session.run import Outcome
+    from murmur.session.stage import Staged
+    from murmur.session.start import Session
+
+TEARDOWN_SECONDS: Final = 20.0
+TERMINATED: Final = 143
+
+# Warnings that are also kept in the session's own log. spec/diagnostics.md 1.3.
+_KEPT: Final = frozenset(f"W-SEC-{number:03d}" for number in (1, 2, 3, 5, 10, 21, 22, 23, 35))
+
+
+@click.command("run", help="Run a capsule: its agent, its tools, its door.")
+@click.option("--manifest", default="murmur.yaml", show_default=True, help="The capsule manifest.")
+@click.option("--task", default=None, help="The task: text, or the path of a file that holds it.")
+@click.option(
+    "--workdir", default=None, help="The work folder.  [default: <manifest-dir>/workdir/<session>]"
+)
+@click.option("--bind", default="127.0.0.1", show_default=True, help="Address of the door.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON line instead of text.")
+@click.option("--verbose", "-v", is_flag=True, help="Print more about the session at its start.")
+@click.option("--lifecycle-task-acceptance", default=None, help="none, single or queue.")
+@click.option("--lifecycle-after-task", default=None, help="exit or sleep.")
+@click.option("--system-prompt", default=None, help="Replaces the manifest's system prompt.")
+@click.option("--no-env-file", is_flag=True, help="Do not load the workspace's .env file.")
+def command(
+    manifest: str,
+    task: str | None,
+    workdir: str | None,
+    bind: str,
+    as_json: bool,
+    verbose: bool,
+    lifecycle_task_acceptance: str | None,
+    lifecycle_after_task: str | None,
+    system_prompt: str | None,
+    no_env_file: bool,
+) -> int:
+    started = time.monotonic()
+    guests: Guests | None = None
+    try:
+        guests, lockdown = _start_guests()
+        # Late: these load while the zygote loads its own.
+        from murmur.session.launch import Flags
+
+        flags = Flags(
+            manifest=Path(manifest),
+            task=task,
+            workdir=None if workdir is None else Path(workdir),
+            bind=bind,
+            json=as_json,
+            verbose=verbose,
+            task_acceptance=lifecycle_task_acceptance,
+            after_task=lifecycle_after_task,
+            system_prompt=system_prompt,
+            env_file=not no_env_file,
+        )
+        outcome = _launch(flags, guests, lockdown, started)
+    except MurmurError:
+        if not as_json:
+            emit("status:  failed")
+        raise
+    finally:
+        if guests is not None:
+            guests.close()
+    if not as_json:
+        emit(f"status:  {outcome.status}")
+    for found in outcome.errors:
+        report(found)
+    return outcome.exit_code
+
+
+def _start_guests() -> "tuple[Guests, GuestLockdown | None]":
+    """Starts the guests' zygote, so that its imports overlap ours.
+
+    Raises E-IO-003 when there is no helper to start it.
+    """
+    import functools
+
+    from murmur.guest.client import Guests
+    from murmur.sandbox.guests import start_zygote
+    from murmur.sandbox.helper import HelperMissing, find_helper
+    from murmur.session.guest_lockdown import find_guest_lockdown
+
+    try:
+        helper = find_helper()
+    except HelperMissing as missing:
+        raise error(
+            "E-IO-003",
+            what="mur-sandbox",
+            reason=str(missing),
+            hint="keep mur-sandbox beside mur, or name it with MURMUR_SANDBOX_HELPER",
+        ) from None
+    lockdown = find_guest_lockdown(helper)
+    return Guests.start(functools.partial(start_zygote, helper), lockdown), lockdown
+
+
+def _launch(
+    flags: "Flags", guests: "Guests", lockdown: "GuestLockdown | None", started: float
+) -> "Outcome":
+    from murmur.session.launch import read_launch
+    from murmur.session.prepare import prepare
+    from murmur.session.stage import stage
+
+    prepared = prepare(read_launch(flags, os.environ, started))
+    for notice in prepared.notices:
+        complain(notice)
+    staged = stage(prepared, guests)
+    try:
+        if lockdown is not None:
+            _allow_folders(staged, lockdown)
+        keep_lost_lines(lambda line: _keep(staged, line))
+        for found in staged.warnings:
+            _warn(staged, found)
+        listener = _bind(staged, flags)
+        return asyncio.run(_serve(staged, guests, listener))
+    finally:
+        keep_lost_lines(None)
+        staged.discard()
+
+
+def _allow_folders(staged: "Staged", lockdown: "GuestLockdown") -> None:
+    """Guests reach the work folder; each one's own preopens narrow that further."""
+    directories = staged.directories
+    lockdown.allow(
+        str(directories.work),
+        directories.work_root.fileno(),
+        landlock=staged.containment.reading.landlock.ok,
+    )
+
+
+def _keep(staged: "Staged", line: str) -> None:
+    """A line for the session's own log; a log that cannot be written loses it."""
+    with contextlib.suppress(OSError):
+        staged.directories.records_root.append(
+            "logs/bootstrap.log", line.encode("utf-8", "replace") + b"\n"
+        )
+
+
+def _warn(staged: "Staged", found: Diagnostic) -> None:
+    report(found)
+    if found.code in _KEPT:
+        _keep(staged, render(found))
+
+
+def _bind(staged: "Staged", flags: "Flags") -> socket.socket:
+    """Binds the door. Raises E-RUN-010; warns W-SEC-032 for a public door off loopback."""
+    from murmur.core.tasks import Acceptance
+    from murmur.door.bind import bind, is_loopback
+    from murmur.door.methods import served
+
+    network = staged.capsule.network
+    listener = bind(flags.bind, network.internal_port)
+    if not is_loopback(flags.bind) and network.authentication is None:
+        acceptance = Acceptance(staged.prepared.lifecycle.task_acceptance)
+        methods = ", ".join(served(acceptance, authenticated=False))
+        report(
+            warning(
+                "W-SEC-032",
+                address=flags.bind,
+                methods=methods,
+                discloses="name, version, tools and what is granted",
+            )
+        )
+    return listener
+
+
+async def _serve(staged: "Staged", guests: "Guests", listener: socket.socket) -> "Outcome":
+    """Serves the door and the gateway while the worker thread runs the session's tasks."""
+    from murmur.door.bind import door_address
+    from murmur.inference.gateway import Gateway
+    from murmur.session.run import Outcome, run_tasks
+    from murmur.session.start import launch
+
+    assert guests.process.listener is not None
+    gateway = Gateway(guests.process.listener)
+    await gateway.start()
+    loop = asyncio.get_running_loop()
+    url = door_address(listener)
+    outcome = Outcome("failed")
+    session: Session | None = None
+    door: DoorServer | None = None
+    with ThreadPoolExecutor(1, thread_name_prefix="murmur-tasks") as worker:
+        try:
+            session = launch(staged, guests, gateway, url)
+            _handle_signals(loop, session)
+            door = await _open_door(session, listener, url)
+            outcome = await loop.run_in_executor(worker, run_tasks, session)
+        finally:
+            await _teardown(worker, session, outcome, door, gateway)
+    return outcome
+
+
+async def _open_door(session: "Session", listener: socket.socket, url: str) -> "DoorServer":
+    """Serves the door, writes the running record, prints where the capsule is."""
+    from murmur.core.tasks import Acceptance
+    from murmur.door.card import CardFacts
+    from murmur.door.server import DoorServer
+    from murmur.door.tokens import DoorTokens
+
+    staged = session.staged
+    capsule = staged.capsule
+    authentication = capsule.network.authentication
+    tokens = None
+    if authentication is not None:
+        scopes = {name: held.scopes for name, held in authentication.credentials.items()}
+        tokens = DoorTokens(staged.session_id, scopes)
+    card = CardFacts(
+        name=capsule.name,
+        version=capsule.version,
+        address=url,
+        session_id=staged.session_id,
+        acceptance=Acceptance(staged.prepared.lifecycle.task_acceptance),
+        authenticated=tokens is not None,
+        tools=tuple(tool.name for tool in staged.tools.values() if tool.artifact is not None),
+        shell=bool(capsule.capabilities.shell_allow),
+        network=bool(capsule.capabilities.network_allow),
+    )
+    door = DoorServer(session.board, card, listener, tokens)
+    await door.start()
+    _write_record(session, url, tokens)
+    _announce(session, url, tokens is not None)
+    return door
+
+
+def _write_record(session: "Session", url: str, tokens: "DoorTokens | None") -> None:
+    from murmur.core.durations import rfc3339
+    from murmur.session.running import write_record
+
+    staged = session.staged
+    try:
+        write_record(
+            staged.prepared.launch.home,
+            session_id=staged.session_id,
+            url=url,
+            capsule_name=staged.capsule.name,
+            capsule_version=staged.capsule.version,
+            workdir=staged.directories.work,
+            records_dir=staged.directories.records,
+            started_at=rfc3339(staged.started_at / 1000),
+            door_token=tokens.operator if tokens else None,
+            credentials=tokens.credentials if tokens else {},
+        )
+    except OSError as failure:
+        _warn(staged, warning("W-SEC-023", reason=failure.strerror))
+
+
+def _announce(session: "Session", url: str, authenticated: bool) -> None:
+    """The startup lines, or under --json the readiness line."""
+    staged = session.staged
+    capsule = staged.capsule
+    flags = staged.prepared.launch.flags
+    session_id = staged.session_id
+    if flags.json:
+        line: dict[str, object] = {
+            "name": capsule.name,
+            "pid": os.getpid(),
+            "session_id": session_id,
+            "records_dir": str(staged.directories.records),
+            "url": url,
+            "version": capsule.version,
+            "workdir": str(staged.directories.work),
+        }
+        if authenticated:
+            line["auth"] = "bearer"
+        emit(json.dumps(line, separators=(",", ":"), ensure_ascii=False))
+        return
+    emit(f"murmur: url {url}")
+    if authenticated:
+        emit(f"murmur: auth bearer (mur token {session_id})")
+    emit(f"session: {session_id}")
+    if flags.verbose:
+        driver = capsule.driver_entry
+        skills = [each.name for each in capsule.artifacts if each.runtime == "skill"]
+        emit(f"workdir: {staged.directories.work}")
+        emit(f"records: {staged.directories.records}")
+        emit(f"manifest: {staged.prepared.launch.manifest}")
+        emit(f"driver: {driver.label if driver else '(none)'}")
+        emit(f"skills: {', '.join(skills) or '(none)'}")
+
+
+def _handle_signals(loop: asyncio.AbstractEventLoop, session: "Session") -> None:
+    """A first SIGTERM ends the session as a clean exit does; a second, or 20 s, exits 143."""
+
+    def terminate() -> None:
+        if session.stopping.is_set():
+            os._exit(TERMINATED)
+        loop.call_later(TEARDOWN_SECONDS, os._exit, TERMINATED)
+        session.stop()
+
+    loop.add_signal_handler(signal.SIGTERM, terminate)
+
+
+async def _teardown(
+    worker: ThreadPoolExecutor,
+    session: "Session | None",
+    outcome: "Outcome",
+    door: "DoorServer | None",
+    gateway: "Gateway",
+) -> None:
+    """Ends what was started, in the order of spec/sessions.md 6.4 step 10."""
+    from murmur.session.run import end_session
+    from murmur.session.running import remove_record
+
+    loop = asyncio.get_running_loop()
+    if session is not None:
+        session.stop()
+        await loop.run_in_executor(worker, end_session, session, outcome)
+        remove_record(session.staged.prepared.launch.home, session.staged.session_id)
+        session.board.close()
+    if door is not None:
+        await door.close()
+    await gateway.close()

@@ -1,0 +1,183 @@
+"""A capsule's artifacts as staged: verified bytes, compiled component, or skill text.
+
+spec/sessions.md 6.2 step 5. Nothing is compiled before its hash is verified against the store's
+record and the lock's pin; grants come from the operator's entry alone.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+
+from murmur.core.diagnostics import Diagnostic, error
+from murmur.guest.client import CompileFailed, Guests, GuestsFailed
+from murmur.manifest.artifact import ArtifactManifest
+from murmur.manifest.capsule import ArtifactEntry
+from murmur.session.inventory import Tool, ToolKind, first_line, schema_of
+from murmur.session.prepare import Prepared, declared_artifact
+from murmur.store.archive import BadArchive
+from murmur.store.checks import check_bytes
+from murmur.store.compiled import CompiledCache, build_facts, is_withheld
+from murmur.store.levels import misfits, served_level
+from murmur.store.payload import Payload, unreadable
+
+_SKILL_LIMIT = 1 << 20
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StagedArtifact:
+    """One declared artifact, ready to be used.
+
+    `compiled` is the compiled form of a WASM artifact, `key` names its content to guest hosts;
+    `skill` is the text of a skill.
+    """
+
+    entry: ArtifactEntry
+    manifest: ArtifactManifest
+    sha256: str
+    compiled: Path | None = None
+    key: str = ""
+    skill: str | None = None
+
+
+def open_payloads(prepared: Prepared) -> tuple[dict[str, Payload], list[Diagnostic]]:
+    """Every artifact's verified bytes by full name, in manifest order.
+
+    Raises E-REG-002 for bytes that hash to something else than the store or the lock recorded,
+    E-RUN-029 for a driver that speaks another interface version.
+    """
+    payloads: dict[str, Payload] = {}
+    warnings: list[Diagnostic] = []
+    for entry in prepared.capsule.artifacts:
+        stored = prepared.stored[entry.name]
+        payload = stored.open(prepared.launch.environ)
+        declared = declared_artifact(prepared.capsule, entry)
+        check_bytes(prepared.lock, declared, payload.sha256, prepared.platform)
+        _check_role(entry, payload)
+        if entry.runtime == "driver":
+            _check_driver_fit(entry, payload)
+        found = stored.platform_warning(payload)
+        if found is not None:
+            warnings.append(found)
+        warnings += payload.manifest.warnings
+        payloads[entry.name] = payload
+    return payloads, warnings
+
+
+def _check_role(entry: ArtifactEntry, payload: Payload) -> None:
+    if payload.kind == "native":
+        raise error(
+            "E-IO-003",
+            what=f"{entry.label} is a native tool",
+            reason="this build of mur does not serve it yet, and will not run as if it did",
+            hint="use a WASM build of the tool",
+        )
+    wants_component = entry.runtime in ("tool", "driver")
+    if wants_component != (payload.kind == "wasm"):
+        raise error(
+            "E-RUN-001",
+            artifact=entry.label,
+            reason=f"the capsule declares runtime: {entry.runtime}, and the artifact is packaged "
+            f"as {payload.kind}",
+            hint="declare the role that the artifact was built for",
+        )
+
+
+def _check_driver_fit(entry: ArtifactEntry, payload: Payload) -> None:
+    found = misfits(payload.contracts, served_level())
+    if found:
+        first = found[0]
+        raise error(
+            "E-RUN-029",
+            artifact=entry.label,
+            found=first.found,
+            served=f"{first.package}@{first.served}" if first.served else "no version of it",
+        )
+
+
+def compile_artifacts(
+    prepared: Prepared, payloads: Mapping[str, Payload], guests: Guests, scratch: Path
+) -> dict[str, StagedArtifact]:
+    """Compiles each component, or loads its compiled form, and reads each skill.
+
+    `scratch` takes the forms that the cache cannot keep. Raises E-RUN-001.
+    """
+    launch = prepared.launch
+    cache = CompiledCache(launch.home, withheld=is_withheld(launch.home, prepared.place.given))
+    key = guests.engine_key(*build_facts(launch.environ))
+    staged = {}
+    for entry in prepared.capsule.artifacts:
+        payload = payloads[entry.name]
+        if payload.kind == "wasm":
+            staged[entry.name] = _compiled(entry, payload, cache, key, guests, scratch)
+        else:
+            staged[entry.name] = StagedArtifact(
+                entry=entry,
+                manifest=payload.manifest,
+                sha256=payload.sha256,
+                skill=_skill_text(entry, payload),
+            )
+    return staged
+
+
+def _compiled(
+    entry: ArtifactEntry,
+    payload: Payload,
+    cache: CompiledCache,
+    key: str,
+    guests: Guests,
+    scratch: Path,
+) -> StagedArtifact:
+    def compile_form(component: bytes, target: int) -> None:
+        try:
+            guests.compile(component, target)
+        except (CompileFailed, GuestsFailed) as failure:
+            raise error(
+                "E-RUN-001",
+                artifact=entry.label,
+                reason=f"it could not be compiled: {failure}",
+                hint="rebuild the artifact for this mur, or install another version",
+            ) from None
+
+    form = cache.ensure(payload.sha256, key, payload.component, compile_form, scratch)
+    return StagedArtifact(
+        entry=entry,
+        manifest=payload.manifest,
+        sha256=payload.sha256,
+        compiled=form.path,
+        key=f"{payload.sha256}-{key}",
+    )
+
+
+def _skill_text(entry: ArtifactEntry, payload: Payload) -> str | None:
+    if entry.runtime != "skill":
+        return None
+    try:
+        return payload.archive.read("skill.md", _SKILL_LIMIT).decode("utf-8")
+    except BadArchive as bad:
+        raise unreadable(entry.label, str(bad)) from None
+    except UnicodeDecodeError:
+        raise unreadable(entry.label, "skill.md is not UTF-8") from None
+
+
+def tool_of(artifact: StagedArtifact) -> Tool | None:
+    """The artifact as the model sees it; None for a driver."""
+    entry, manifest = artifact.entry, artifact.manifest
+    if entry.runtime == "tool":
+        return Tool(
+            name=entry.bare_name,
+            kind=ToolKind.WASM,
+            version=entry.version,
+            description=manifest.description,
+            schema=schema_of(manifest.input_schema),
+            artifact=entry.name,
+        )
+    if entry.runtime == "skill" and artifact.skill is not None:
+        return Tool(
+            name=entry.bare_name,
+            kind=ToolKind.SKILL,
+            version=entry.version,
+            description=manifest.description or first_line(artifact.skill),
+            schema=schema_of(None),
+            artifact=entry.name,
+        )
+    return None

@@ -1,0 +1,96 @@
+"""One attempt at a task: what it is given, and the ways it can end. spec/sessions.md 12.1."""
+
+import dataclasses
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from murmur.core.tasks import TaskFrame, TaskState, TextFrame, ThinkingFrame
+from murmur.guest.client import Ask
+from murmur.inference.reply import TurnFailure
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt at a task: where its frames go, what cancels it, who answers questions."""
+
+    task_id: str | None
+    context_id: str
+    cache_key: str
+    text: str
+    frame: Callable[[TaskFrame], None]
+    cancel: threading.Event
+    ask: Ask | None
+
+    def tool_event(self, kind: str, facts: Mapping[str, Any]) -> None:
+        """A tool's own `murmur:stream/events`: its text and thinking reach the task's stream.
+
+        Its tool-call functions do nothing: they count for the session driver alone.
+        """
+        if kind == "emit-chunk":
+            self.frame(TextFrame(str(facts["chunk"])))
+        elif kind == "emit-thinking-chunk":
+            self.frame(ThinkingFrame(str(facts["chunk"])))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Ending:
+    """How an attempt ended.
+
+    `status` is a `task_end.exit_status`; `result` the text of `out/result.txt` (None: left as it
+    is); `said` the final status frame's text; `reason` what E-RUN-040 says; `cause` and `turn`
+    what `task_failed` records.
+    """
+
+    status: str
+    said: str
+    reason: str = ""
+    result: str | None = None
+    cause: str | None = None
+    turn: int | None = None
+    phase: str | None = None
+    response: str | None = None
+
+    @property
+    def state(self) -> TaskState:
+        if self.status == "ok":
+            return TaskState.COMPLETED
+        return TaskState.CANCELED if self.status == "canceled" else TaskState.FAILED
+
+
+def failed(reason: str, cause: str, turn: int | None, said: str = "session ended") -> Ending:
+    """An attempt that failed; the result file gets the reason."""
+    return Ending(
+        status="failed",
+        said=said,
+        reason=reason,
+        result=f"error: {reason}",
+        cause=cause,
+        turn=turn,
+    )
+
+
+def driver_failed(failure: TurnFailure, turn: int) -> Ending:
+    """A model call without an answer."""
+    if failure.error_code == "driver_failed":
+        said = f"driver invocation failed: {failure.error}"
+        return failed(failure.error, "driver_error", turn, said)
+    return failed(failure.error, failure.error_code, turn)
+
+
+def out_of_turns(limit: int) -> Ending:
+    """Every turn that inference.max_turns allows was used."""
+    said = f"max_turns exceeded: the task used all {limit} inference turns"
+    return Ending(
+        status="max_turns_reached",
+        said=said,
+        reason=said,
+        result=f"error: the loop exceeded {limit} turns (inference.max_turns)",
+    )
+
+
+def canceled(phase: str, turn: int | None) -> Ending:
+    """The task was cancelled; the result file keeps what it held."""
+    return Ending(
+        status="canceled", said="task canceled", reason="it was canceled", phase=phase, turn=turn
+    )

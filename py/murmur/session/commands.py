@@ -1,0 +1,160 @@
+"""Shell commands of a session: contained runs and what the model reads of them.
+
+spec/sessions.md 14.2 and 14.3. One `CommandSession` holds the session's namespaces; the cgroup
+scope bounds all of its commands together.
+"""
+
+import dataclasses
+import threading
+import time
+
+from murmur.core.diagnostics import error
+from murmur.manifest import limits
+from murmur.sandbox import resources
+from murmur.sandbox.cgroup import Scope, create_scope
+from murmur.sandbox.environment import command_environment
+from murmur.sandbox.policy import (
+    CommandPolicy,
+    Demands,
+    Folders,
+    UnusableFolder,
+    derive,
+)
+from murmur.sandbox.session import CommandSession
+from murmur.session.guest_calls import identity_environment, inference_environment
+from murmur.session.shell_text import ShellCommand, result_text
+from murmur.session.stage import Staged
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CommandDone:
+    """A command that ran, or `failure`: why it did not."""
+
+    binary: str
+    failure: str | None = None
+    exit_code: int = -1
+    text: str = ""
+    truncated: bool = False
+    stdout_bytes: int = 0
+    stderr_bytes: int = 0
+    duration_ms: int = 0
+    resource_limit: str | None = None
+
+
+class Commands:
+    """Runs the binaries of `shell.allow`."""
+
+    def __init__(
+        self,
+        staged: Staged,
+        policy: CommandPolicy,
+        scope: Scope | None,
+        session: CommandSession,
+        env: dict[str, str],
+    ) -> None:
+        self._policy = policy
+        self._scope = scope
+        self._session = session
+        self._env = env
+        self._records = staged.directories.records_root
+        self._records_path = str(staged.directories.records)
+
+    @property
+    def policy(self) -> CommandPolicy:
+        return self._policy
+
+    @property
+    def scope(self) -> Scope | None:
+        return self._scope
+
+    def run(self, command: ShellCommand, cancel: threading.Event) -> CommandDone:
+        """Runs one command to its end; what the command does is never an exception."""
+        known = self._policy.binaries.get(command.binary)
+        if known is None:
+            return CommandDone(
+                command.binary, failure=f"{command.binary} was not found on PATH at launch"
+            )
+        done = self._session.run(command.argv, self._env, cancel=cancel)
+        if done.set_up_failure is not None:
+            return CommandDone(known.path, failure=done.set_up_failure)
+        shown = result_text(
+            command,
+            done.exit_code,
+            done.stdout,
+            done.stderr,
+            records=self._records,
+            records_path=self._records_path,
+            now_ms=time.time_ns() // 1_000_000,
+        )
+        return CommandDone(
+            binary=known.path,
+            exit_code=done.exit_code,
+            text=shown.data,
+            truncated=shown.truncated,
+            stdout_bytes=len(done.stdout),
+            stderr_bytes=len(done.stderr),
+            duration_ms=done.duration_ms,
+            resource_limit=done.resource_limit,
+        )
+
+    def close(self) -> None:
+        """Kills what still runs and removes the scope."""
+        self._session.close()
+        if self._scope is not None:
+            self._scope.remove()
+
+
+def open_commands(staged: Staged, url: str) -> Commands | None:
+    """The session's commands; None when the capsule can start none.
+
+    Raises E-RUN-012 when no cgroup scope can be had, E-IO-003 for a work folder of another owner.
+    """
+    if not staged.prepared.may_start_commands:
+        return None
+    capabilities = staged.capsule.capabilities
+    directories = staged.directories
+    host = staged.prepared.launch.environ
+    helper = staged.containment.helper
+    assert helper is not None and capabilities.shell is not None
+    demands = Demands(
+        shell_allow=capabilities.shell_allow,
+        network=bool(capabilities.network_allow),
+        workdir_exec=capabilities.workdir_exec,
+        resources=_resources(capabilities.resources),
+    )
+    folders = Folders(
+        workdir=str(directories.work),
+        runtime=str(directories.visible_runtime),
+        records=str(directories.records),
+        temp=str(directories.temporary),
+        home=str(directories.commands_home),
+    )
+    scope = create_scope(staged.session_id, demands.resources, folders.workdir)
+    try:
+        policy = derive(
+            staged.containment.reading, folders, demands, host.get("PATH", "/usr/bin:/bin")
+        )
+    except (UnusableFolder, OSError) as failure:
+        scope.remove()
+        raise error(
+            "E-IO-003",
+            what="the work folder cannot be used by contained commands",
+            reason=str(failure),
+            hint="run mur as the folder's owner, or give --workdir another folder",
+        ) from None
+    env = command_environment(
+        host,
+        inference_environment(staged) | identity_environment(staged, url),
+        home=policy.folders.home,
+        tmpdir=policy.tmpdir,
+        runtime_dir=policy.folders.runtime,
+        baseline_env=capabilities.shell.baseline_env,
+        strip_env=capabilities.shell.strip_env,
+    )
+    return Commands(staged, policy, scope, CommandSession(policy, scope, helper), env)
+
+
+def _resources(declared: limits.Resources) -> resources.Resources:
+    """The manifest's ceilings as the sandbox takes them; the field names are the same."""
+    wanted = {field.name for field in dataclasses.fields(resources.Resources)}
+    return resources.Resources(**{name: getattr(declared, name) for name in wanted})

@@ -1,0 +1,210 @@
+"""One tool call asked for by the model: gate, dispatch, trace, frame, message.
+
+spec/sessions.md 11.2, 11.3 and 11.5; spec/artifacts.md 8. Refusals and dispatch failures are
+ordinary error results and the loop goes on.
+"""
+
+import dataclasses
+import json
+import time
+from collections.abc import Mapping
+from typing import Protocol
+
+from murmur.core.diagnostics import MurmurError
+from murmur.core.tasks import ArtifactFrame
+from murmur.guest.calls import GuestFailure, GuestResult
+from murmur.inference.reply import ToolCall
+from murmur.session.attempt import Attempt
+from murmur.session.commands import Commands
+from murmur.session.fence import fence
+from murmur.session.inventory import Tool, ToolKind, missing_fields, refusal_text
+from murmur.session.shell_text import BadCommand, read_command
+from murmur.trace.content import Capture
+from murmur.trace.writer import TraceWriter
+
+NO_DATA = "tool returned no data"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Answer:
+    """What a call gave before fencing. `fenced` is false for refusals and trusted skill text."""
+
+    text: str
+    is_error: bool = False
+    fenced: bool = True
+    truncated: bool = False
+    exit_code: int | None = None
+    state_effect: str | None = None
+    resource_id: str | None = None
+
+
+class CallTool(Protocol):
+    """Calls a WASM tool by its artifact's full name, with the input as compact JSON."""
+
+    def __call__(self, artifact: str, data: str, attempt: Attempt) -> GuestResult: ...
+
+
+class Dispatcher:
+    """Answers the model's tool calls, one after another."""
+
+    def __init__(
+        self,
+        tools: Mapping[str, Tool],
+        skills: Mapping[str, str],
+        call_tool: CallTool,
+        commands: Commands | None,
+        trace: TraceWriter,
+        capture: Capture,
+    ) -> None:
+        self._tools = tools
+        self._skills = skills
+        self._call_tool = call_tool
+        self._commands = commands
+        self._trace = trace
+        self._capture = capture
+
+    def dispatch(
+        self, call: ToolCall, turn: int, attempt: Attempt
+    ) -> tuple[dict[str, object], ArtifactFrame]:
+        """Runs one call; the `tool` message for the model and the frame for streams."""
+        began = time.monotonic()
+        task_id = attempt.task_id
+        tool = self._tools.get(call.name)
+        shell: dict[str, object] | None = None
+        if tool is None:
+            answer = _refusal(f"tool '{call.name}' is not declared in manifest allowlist")
+        elif missing := missing_fields(tool, call.input):
+            answer = _refusal(refusal_text(call.name, missing))
+            self._trace.write(
+                "tool_input_refused",
+                turn=turn,
+                tool_name=call.name,
+                tool_call_id=call.id or None,
+                missing=missing,
+                reason=answer.text,
+            )
+        elif tool.kind is ToolKind.SHELL:
+            answer, shell = self._shell(call, turn, attempt)
+        elif tool.kind is ToolKind.SKILL:
+            answer = Answer(self._skills[call.name], fenced=False)
+        else:
+            assert tool.artifact is not None
+            data = json.dumps(call.input, separators=(",", ":"), ensure_ascii=False)
+            answer = _tool_answer(self._call_tool(tool.artifact, data, attempt))
+        duration_ms = int((time.monotonic() - began) * 1000)
+        source = f"tool:{call.name}" if answer.fenced else None
+        text = fence(source, answer.text) if source else answer.text
+        if tool is not None and tool.kind is ToolKind.SKILL:
+            self._trace_skill(call, turn, task_id, text, duration_ms)
+        else:
+            self._trace_tool(call, turn, task_id, answer, text, duration_ms)
+        if shell is not None:
+            self._trace.write("shell", **shell)
+        message: dict[str, object] = {
+            "role": "tool",
+            "tool_call_id": call.id,
+            "is_error": answer.is_error,
+            "content": [{"type": "text", "text": text}],
+        }
+        frame = ArtifactFrame(
+            tool_name=call.name,
+            content=text,
+            fence_source=source,
+            tool_call_id=call.id or None,
+            is_error=answer.is_error,
+            duration_ms=duration_ms,
+            exit_code=answer.exit_code,
+            truncated=answer.truncated,
+        )
+        return message, frame
+
+    def _shell(
+        self, call: ToolCall, turn: int, attempt: Attempt
+    ) -> tuple[Answer, dict[str, object] | None]:
+        assert self._commands is not None
+        try:
+            command = read_command(call.name, call.input)
+        except BadCommand as bad:
+            return _refusal(str(bad)), None
+        try:
+            done = self._commands.run(command, attempt.cancel)
+        except MurmurError as refusal:
+            return _refusal(f"shell execution failed: {refusal.message}"), None
+        if done.failure is not None:
+            return _refusal(f"shell execution failed: {done.failure}"), None
+        row: dict[str, object] = {
+            "turn": turn,
+            "task_id": attempt.task_id,
+            "binary": done.binary,
+            "command": command.line,
+            "exit_code": done.exit_code,
+            "stdout_bytes": done.stdout_bytes,
+            "stderr_bytes": done.stderr_bytes,
+            "duration_ms": done.duration_ms,
+            "resource_limit": done.resource_limit,
+        }
+        return Answer(done.text, truncated=done.truncated, exit_code=done.exit_code), row
+
+    def _trace_skill(
+        self, call: ToolCall, turn: int, task_id: str | None, text: str, duration_ms: int
+    ) -> None:
+        self._trace.write(
+            "skill_call",
+            turn=turn,
+            task_id=task_id,
+            skill_name=call.name,
+            output_bytes=len(text.encode()),
+            duration_ms=duration_ms,
+            status="ok",
+            origin="operator",
+            trust="trusted",
+        )
+
+    def _trace_tool(
+        self,
+        call: ToolCall,
+        turn: int,
+        task_id: str | None,
+        answer: Answer,
+        text: str,
+        duration_ms: int,
+    ) -> None:
+        given = json.dumps(call.input, separators=(",", ":"), ensure_ascii=False)
+        self._trace.write(
+            "tool_call",
+            turn=turn,
+            task_id=task_id,
+            tool_name=call.name,
+            tool_call_id=call.id or None,
+            input=call.input,
+            input_bytes=len(given.encode()),
+            output=self._capture.output(text),
+            output_bytes=len(text.encode()),
+            duration_ms=duration_ms,
+            status="error" if answer.is_error else "ok",
+            state_effect=answer.state_effect,
+            resource_id=answer.resource_id,
+        )
+
+
+def _refusal(text: str) -> Answer:
+    return Answer(text, is_error=True, fenced=False)
+
+
+def _tool_answer(result: GuestResult) -> Answer:
+    """A guest's result as the model reads it; a failure of the guest is an error result."""
+    if isinstance(result, GuestFailure):
+        return _refusal(result.message)
+    return Answer(
+        text=_first(result.data, result.summary),
+        is_error=result.status != "passed",
+        truncated=result.truncated,
+        state_effect=result.note("state_effect"),
+        resource_id=result.note("resource_id"),
+    )
+
+
+def _first(data: str | None, summary: str | None) -> str:
+    if data is not None:
+        return data
+    return summary if summary is not None else NO_DATA

@@ -1,0 +1,125 @@
+"""The credential gateways of a capsule's entries, and its driver's model limits.
+
+spec/artifacts.md 12.1 to 12.4. Resolved at staging, before any directory exists; keys stay in
+this process and reach guests never.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+
+from murmur.core.diagnostics import Diagnostic, error, warning
+from murmur.inference.credentials import Credential, resolve_key
+from murmur.inference.gateway_routes import GatewayTarget
+from murmur.inference.limits import Choice, ModelLimits, resolve_limits
+from murmur.manifest.artifact import ArtifactManifest, upstream_auth_of
+from murmur.manifest.capsule import ArtifactEntry
+from murmur.manifest.endpoint import parse_endpoint
+from murmur.session.prepare import Prepared
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class EntryGateway:
+    """One entry's gateway. `source` is where its key comes from; `metered` the driver's alone."""
+
+    artifact: str
+    target: GatewayTarget
+    credential: Credential | None
+    source: str
+    metered: bool
+
+    @property
+    def path(self) -> str:
+        """The endpoint's path without a trailing `/`, which the guest's address ends with."""
+        return self.target.endpoint.path
+
+    def record(self) -> dict[str, object]:
+        """The element of `session_start.gateways`."""
+        return {
+            "artifact": self.artifact,
+            "host": self.target.endpoint.authority,
+            "credential_source": self.source,
+            "metered": self.metered,
+        }
+
+
+def resolve_gateways(
+    prepared: Prepared, manifests: Mapping[str, ArtifactManifest]
+) -> tuple[dict[str, EntryGateway], list[Diagnostic]]:
+    """The gateways by full name, the configured driver's first, then by name.
+
+    Raises E-RUN-025 for an artifact that says no header for the key, E-CAP-018 and E-MAN-003 for a
+    key that cannot be had, and E-CAP-018 for a driver that needs a gateway and has none.
+    """
+    inference = prepared.capsule.inference
+    assert inference is not None and inference.driver is not None
+    driver = inference.driver.artifact
+    gateways: dict[str, EntryGateway] = {}
+    warnings: list[Diagnostic] = []
+    for index, entry in enumerate(prepared.capsule.artifacts):
+        manifest = manifests[entry.name]
+        if entry.gateway is not None:
+            found, told = _resolve(prepared, entry, manifest, index, metered=entry.name == driver)
+            gateways[entry.name] = found
+            warnings += told
+        elif entry.name == driver and manifest.declares_upstream_auth:
+            # Required exactly of a driver that declares where its key goes (decisions 6).
+            raise error(
+                "E-MAN-003",
+                at=prepared.launch.manifest.name,
+                field=f"artifacts[{index}].gateway",
+                reason=f"{entry.label} reaches its provider through a gateway, and its entry "
+                "declares none",
+                hint="add gateway: {endpoint: https://..., api_key: ${NAME}} to the entry",
+            )
+    ordered = sorted(gateways, key=lambda name: (name != driver, name))
+    return {name: gateways[name] for name in ordered}, warnings
+
+
+def _resolve(
+    prepared: Prepared,
+    entry: ArtifactEntry,
+    manifest: ArtifactManifest,
+    index: int,
+    *,
+    metered: bool,
+) -> tuple[EntryGateway, tuple[Diagnostic, ...]]:
+    assert entry.gateway is not None
+    launch = prepared.launch
+    auth = upstream_auth_of(manifest, entry.label)
+    resolved = resolve_key(
+        entry.gateway,
+        artifact=entry.label,
+        at=launch.manifest.name,
+        field=f"artifacts[{index}].gateway.api_key",
+        config=launch.home.config,
+        environ=launch.environ,
+    )
+    target = GatewayTarget(
+        endpoint=parse_endpoint(entry.gateway.endpoint),
+        header=auth.header,
+        value_template=auth.value,
+        key=resolved.credential,
+    )
+    warnings = resolved.warnings
+    if not metered:
+        warnings = (*warnings, warning("W-SEC-030", artifact=entry.label))
+    return (
+        EntryGateway(entry.name, target, resolved.credential, resolved.source, metered),
+        warnings,
+    )
+
+
+def driver_limits(
+    prepared: Prepared, manifests: Mapping[str, ArtifactManifest]
+) -> tuple[ModelLimits, tuple[Diagnostic, ...]]:
+    """The model limits of the primary choice. Raises E-RUN-052 and E-RUN-055; warns W-RUN-009."""
+    inference = prepared.capsule.inference
+    assert inference is not None and inference.driver is not None
+    entry = prepared.capsule.driver_entry
+    assert entry is not None
+    return resolve_limits(
+        Choice("primary", entry.name, entry.version, inference.model or ""),
+        manifests[entry.name].models,
+        max_tokens=inference.max_tokens,
+        context_max_tokens=prepared.capsule.context.max_tokens,
+    )

@@ -1,0 +1,236 @@
+"""Calls of the capsule's WASM artifacts: environment, folders, limits and gate of each.
+
+spec/artifacts.md 6 (what each role is linked with) and 14 (environment by role).
+"""
+
+import dataclasses
+import json
+import os
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from murmur.core.diagnostics import error
+from murmur.core.safefs import Root, UnsafePath
+from murmur.guest.calls import (
+    GateRules,
+    GuestCall,
+    GuestFailure,
+    GuestResult,
+    Limits,
+    Preopen,
+    ToolInput,
+)
+from murmur.guest.client import Ask, Guests, GuestsFailed
+from murmur.inference.gateway import Gateway
+from murmur.inference.gateway_routes import GATEWAY_AUTHORITY, Route, new_token
+from murmur.manifest.capsule import ArtifactEntry
+from murmur.session.artifacts import StagedArtifact
+from murmur.session.gateways import EntryGateway
+from murmur.session.prepare import EntryGrants
+from murmur.session.stage import Staged
+
+OnEvent = Callable[[str, dict[str, Any]], None]
+
+_RUNTIME_PREFIX: Final = "MURMUR_"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Callable:
+    """One WASM artifact with everything a call of it needs, the gate's token excepted."""
+
+    artifact: StagedArtifact
+    env: tuple[tuple[str, str], ...]
+    limits: Limits
+    folder: Root
+    rules: tuple[str, ...]
+    route: Route
+
+
+class GuestCalls:
+    """Calls tools and the driver by artifact name, one at a time, from the worker thread.
+
+    The driver's routes are its client's; a tool's route exists while the tool runs.
+    """
+
+    def __init__(self, staged: Staged, guests: Guests, gateway: Gateway, url: str) -> None:
+        """Raises E-IO-003 for a filesystem scope that is no plain folder."""
+        self._guests = guests
+        self._gateway = gateway
+        self._callables = {
+            name: _prepare(staged, artifact, url)
+            for name, artifact in staged.artifacts.items()
+            if artifact.compiled is not None
+        }
+
+    def route(self, artifact: str) -> Route:
+        """Where the artifact's requests may go, for whoever registers it."""
+        return self._callables[artifact].route
+
+    def call_tool(
+        self,
+        artifact: str,
+        data: str,
+        *,
+        on_event: OnEvent | None = None,
+        ask: Ask | None = None,
+        cancel: threading.Event | None = None,
+    ) -> GuestResult:
+        """Calls a tool; whatever the guest does, this returns."""
+        known = self._callables[artifact]
+        token = new_token()
+        self._gateway.register(token, known.route)
+        try:
+            return self._call(known, data, token, on_event=on_event, ask=ask, cancel=cancel)
+        finally:
+            self._gateway.unregister(token)
+
+    def call_driver(
+        self,
+        artifact: str,
+        payload: str,
+        token: str,
+        on_event: OnEvent | None,
+        cancel: threading.Event,
+    ) -> GuestResult:
+        """Calls the driver under a route that its client has registered."""
+        known = self._callables[artifact]
+        return self._call(known, payload, token, on_event=on_event, ask=None, cancel=cancel)
+
+    def _call(
+        self,
+        known: _Callable,
+        data: str,
+        token: str,
+        *,
+        on_event: OnEvent | None,
+        ask: Ask | None,
+        cancel: threading.Event | None,
+    ) -> GuestResult:
+        compiled = known.artifact.compiled
+        assert compiled is not None
+        call = GuestCall(
+            artifact=known.artifact.entry.name,
+            role="driver" if known.artifact.entry.runtime == "driver" else "tool",
+            compiled=compiled,
+            key=known.artifact.key,
+            input=ToolInput(data=data),
+            env=known.env,
+            preopens=(Preopen(known.folder.fileno(), "."),),
+            limits=known.limits,
+            gate=GateRules(
+                listener=self._gateway.address,
+                token=token,
+                rules=known.rules,
+                gateway=known.route.target is not None,
+            ),
+        )
+        try:
+            return self._guests.call(call, on_event=on_event, ask=ask, cancel=cancel)
+        except (GuestsFailed, OSError) as failure:
+            return GuestFailure("load", f"{call.subject} could not be called: {failure}")
+
+    def close(self) -> None:
+        """Closes the folders held for preopens."""
+        for known in self._callables.values():
+            known.folder.close()
+
+
+def _prepare(staged: Staged, artifact: StagedArtifact, url: str) -> _Callable:
+    entry = artifact.entry
+    grants = staged.prepared.grants[entry.name]
+    attached = staged.gateways.get(entry.name)
+    return _Callable(
+        artifact=artifact,
+        env=tuple(guest_environment(staged, entry, grants, attached, url).items()),
+        limits=_limits(staged, entry),
+        folder=_folder(staged.directories.work_root, grants.scope),
+        rules=tuple(rule.text for rule in grants.network),
+        route=Route(
+            artifact=entry.name,
+            rules=grants.network,
+            target=attached.target if attached else None,
+        ),
+    )
+
+
+def _folder(work: Root, scope: str | None) -> Root:
+    """The folder an artifact sees as `.`: the work folder, or its scope below it, made if missing.
+
+    Raises E-IO-003 when a link or a file stands on the way.
+    """
+    parts = [part for part in (scope or ".").split("/") if part not in ("", ".")]
+    if not parts:
+        return Root(os.dup(work.fileno()))
+    try:
+        return work.sub("/".join(parts), create=True, mode=0o777)
+    except (OSError, UnsafePath) as failure:
+        raise error(
+            "E-IO-003",
+            what=f"filesystem.scope {scope}",
+            reason=str(failure.strerror),
+            hint="a scope is a plain folder inside the work folder",
+        ) from None
+
+
+def _limits(staged: Staged, entry: ArtifactEntry) -> Limits:
+    declared = staged.capsule.capabilities.limits
+    return Limits(
+        memory_bytes=declared.memory_bytes,
+        table_elements=declared.table_elements,
+        instances=declared.instances,
+        deadline_seconds=declared.call_deadline,
+    )
+
+
+def inference_environment(staged: Staged) -> dict[str, str]:
+    """The `MURMUR_INFERENCE_*` variables that tools, drivers and commands share."""
+    inference = staged.capsule.inference
+    assert inference is not None and inference.driver is not None
+    values = {
+        "MURMUR_INFERENCE_TRANSPORT": inference.transport,
+        "MURMUR_INFERENCE_MODEL": inference.model or "",
+        "MURMUR_INFERENCE_ENDPOINT": "",
+        "MURMUR_INFERENCE_DRIVER": inference.driver.artifact,
+    }
+    if inference.driver.config is not None:
+        values["MURMUR_INFERENCE_DRIVER_CONFIG"] = json.dumps(
+            inference.driver.config, separators=(",", ":"), ensure_ascii=False
+        )
+    return values
+
+
+def identity_environment(staged: Staged, url: str) -> dict[str, str]:
+    """The variables that say which capsule and session this is."""
+    return {
+        "MURMUR_CAPSULE_NAME": staged.capsule.name,
+        "MURMUR_CAPSULE_VERSION": staged.capsule.version,
+        "MURMUR_SESSION_ID": staged.session_id,
+        "MURMUR_CAPSULE_URL": url,
+    }
+
+
+def guest_environment(
+    staged: Staged,
+    entry: ArtifactEntry,
+    grants: EntryGrants,
+    attached: EntryGateway | None,
+    url: str,
+) -> Mapping[str, str]:
+    """A tool's or driver's whole environment; the runtime's own values win."""
+    host = staged.prepared.launch.environ
+    values = {
+        name: host[name]
+        for name in grants.env
+        if name in host and not name.startswith(_RUNTIME_PREFIX)
+    }
+    values |= inference_environment(staged)
+    values |= identity_environment(staged, url)
+    if attached is not None:
+        address = f"http://{GATEWAY_AUTHORITY}{attached.path}"
+        values["MURMUR_GATEWAY_ENDPOINT"] = address
+        if entry.name == values["MURMUR_INFERENCE_DRIVER"]:
+            values["MURMUR_INFERENCE_ENDPOINT"] = address
+    if grants.config is not None:
+        values["MURMUR_ARTIFACT_CONFIG"] = grants.config
+    return values

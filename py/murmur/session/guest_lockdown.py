@@ -1,0 +1,60 @@
+"""What guest hosts may still open once locked down: the folders that their guests were granted.
+
+design/decisions.md 7. A host that only compiles opens nothing but this interpreter's own modules:
+the component and the place for its compiled form are handed to it as descriptors. Hosts that call
+are started after staging, when `allow` has said which folder that is.
+"""
+
+import os
+from pathlib import Path
+
+from murmur.sandbox.lockdown import (
+    HostLockdown,
+    LibraryMissing,
+    Opening,
+    find_library,
+    interpreter_openings,
+)
+
+
+class GuestLockdown:
+    """`murmur.guest.lockdown.Lockdown` for one session."""
+
+    def __init__(self, library: Path) -> None:
+        modules = interpreter_openings()
+        self._current = HostLockdown(
+            str(library), {host: modules for host in ("compile", "drivers", "tools")}
+        )
+
+    @property
+    def library(self) -> str:
+        return self._current.library
+
+    def allow(self, folder: str, held: int, *, landlock: bool) -> None:
+        """From now on hosts that call may open `folder`, of which `held` is a descriptor.
+
+        `landlock` false is for a kernel without it.
+        """
+        modules = interpreter_openings()
+        calling = (*modules, Opening(folder, write=True, held=held))
+        self._current = HostLockdown(
+            self.library,
+            {"compile": modules, "drivers": calling, "tools": calling},
+            landlock=landlock,
+        )
+
+    def open_spec(self, host: str) -> int:
+        """A descriptor of the spec for a host of that name; the caller closes it."""
+        return self._current.open_spec(host)
+
+
+def find_guest_lockdown(helper: Path | None) -> GuestLockdown | None:
+    """The lockdown with the library beside the helper; None where there is none to load.
+
+    Without it the guests' routes say that they are outside the class.
+    """
+    try:
+        library = find_library(helper)
+    except LibraryMissing:
+        return None
+    return GuestLockdown(library) if os.access(library, os.R_OK) else None

@@ -1,0 +1,132 @@
+"""From Prepared to Staged: artifacts verified and compiled, session id minted, directories made.
+
+spec/sessions.md 6.2 and 6.3. Whatever can be refused is refused before the first directory; what
+fails afterwards takes the runtime directory away again.
+"""
+
+import dataclasses
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from murmur.core.diagnostics import Diagnostic
+from murmur.core.ids import new_id
+from murmur.guest.client import Guests
+from murmur.inference.limits import ModelLimits
+from murmur.manifest.capsule import Capsule
+from murmur.session.artifacts import StagedArtifact, compile_artifacts, open_payloads, tool_of
+from murmur.session.containment import Containment, decide_containment
+from murmur.session.directories import (
+    Directories,
+    create_directories,
+    remove_runtime_directory,
+    sweep_dead_sessions,
+)
+from murmur.session.gateways import EntryGateway, driver_limits, resolve_gateways
+from murmur.session.inventory import Tool, by_name, shell_tool
+from murmur.session.launch import task_text
+from murmur.session.prepare import Prepared
+from murmur.session.prompt import ConfiguredPrompt, read_prompt
+from murmur.session.runtime_files import write_runtime_files
+from murmur.store.lock import Lock, Pin, lock_path, write_lock
+from murmur.store.names import FullName
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Staged:
+    """A session that is ready to be launched.
+
+    `started_at` is Unix milliseconds; `scratch` holds compiled forms that the cache did not keep.
+    """
+
+    prepared: Prepared
+    session_id: str
+    started_at: int
+    scratch: Path
+    directories: Directories
+    artifacts: Mapping[str, StagedArtifact]
+    tools: Mapping[str, Tool]
+    containment: Containment
+    gateways: Mapping[str, EntryGateway]
+    limits: ModelLimits
+    prompt: ConfiguredPrompt
+    task: str | None
+    warnings: tuple[Diagnostic, ...]
+
+    @property
+    def capsule(self) -> Capsule:
+        return self.prepared.capsule
+
+    def discard(self) -> None:
+        """Removes what a session does not leave behind: runtime directory and scratch folder."""
+        home = self.prepared.launch.home
+        remove_runtime_directory(home, self.session_id, self.directories)
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+
+def stage(prepared: Prepared, guests: Guests) -> Staged:
+    """Stages a prepared launch. Raises the refusals of spec/sessions.md 6.2 in its order."""
+    launch = prepared.launch
+    task = None if launch.flags.task is None else task_text(launch.flags.task)
+    containment = decide_containment(prepared)
+    payloads, warnings = open_payloads(prepared)
+    manifests = {name: payload.manifest for name, payload in payloads.items()}
+    gateways, gateway_warnings = resolve_gateways(prepared, manifests)
+    limits, limit_warnings = driver_limits(prepared, manifests)
+    prompt = read_prompt(launch, prepared.capsule)
+    scratch = Path(tempfile.mkdtemp(prefix="mur-compiled-"))
+    directories = None
+    session_id = ""
+    try:
+        artifacts = compile_artifacts(prepared, payloads, guests, scratch)
+        sweep_dead_sessions(launch.home)
+        session_id, started_at = new_id("ses"), time.time_ns() // 1_000_000
+        directories = create_directories(launch.home, prepared.place, session_id)
+        staged = Staged(
+            prepared=prepared,
+            session_id=session_id,
+            started_at=started_at,
+            scratch=scratch,
+            directories=directories,
+            artifacts=artifacts,
+            tools=inventory(prepared, artifacts),
+            containment=containment,
+            gateways=gateways,
+            limits=limits,
+            prompt=prompt,
+            task=task,
+            warnings=(
+                *prepared.warnings,
+                *containment.warnings,
+                *warnings,
+                *gateway_warnings,
+                *limit_warnings,
+            ),
+        )
+        write_runtime_files(staged)
+        if prepared.lock is None:
+            _write_first_lock(prepared, artifacts)
+    except BaseException:
+        if directories is not None:
+            remove_runtime_directory(launch.home, session_id, directories)
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise
+    return staged
+
+
+def inventory(prepared: Prepared, artifacts: Mapping[str, StagedArtifact]) -> dict[str, Tool]:
+    """The tools the model is offered, by name."""
+    tools = [tool for tool in map(tool_of, artifacts.values()) if tool is not None]
+    tools += [shell_tool(binary) for binary in prepared.capsule.capabilities.shell_allow]
+    return by_name(tools)
+
+
+def _write_first_lock(prepared: Prepared, artifacts: Mapping[str, StagedArtifact]) -> None:
+    """A project without murmur.lock gets one that pins what was just verified."""
+    pins = tuple(
+        Pin(name=FullName(name), resolved_version=artifact.entry.version, any=artifact.sha256)
+        for name, artifact in artifacts.items()
+    )
+    write_lock(lock_path(prepared.launch.directory), Lock(pins))

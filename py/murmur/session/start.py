@@ -1,0 +1,227 @@
+"""From Staged to Session: scope and commands, gateway, trace opened, everything wired.
+
+spec/sessions.md 6.4. The door is the caller's: the session gives it a board and learns its URL.
+"""
+
+import dataclasses
+import threading
+from collections.abc import Callable
+
+from murmur.core.diagnostics import Diagnostic, render, warning
+from murmur.core.streams import complain
+from murmur.core.tasks import Acceptance, Task
+from murmur.guest.client import Guests
+from murmur.inference.driver import DriverClient
+from murmur.inference.gateway import Gateway
+from murmur.session.board import Board
+from murmur.session.commands import Commands, open_commands
+from murmur.session.dispatch import Dispatcher
+from murmur.session.guest_calls import GuestCalls
+from murmur.session.loop import AgentLoop, LoopSettings
+from murmur.session.prompt import capsule_block, system_prompt
+from murmur.session.runtime_files import write_page
+from murmur.session.scope_report import scope_report
+from murmur.session.stage import Staged
+from murmur.session.task_runner import TaskRunner
+from murmur.trace.content import Capture
+from murmur.trace.writer import TraceWriter
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Session:
+    """A launched session. `stopping` is set once it has been asked to end."""
+
+    staged: Staged
+    board: Board
+    trace: TraceWriter
+    runner: TaskRunner
+    guest_calls: GuestCalls
+    commands: Commands | None
+    stopping: threading.Event
+
+    def stop(self) -> None:
+        """What a first SIGTERM does: cancels every live task and starts none."""
+        self.stopping.set()
+        self.board.stop_accepting()
+        self.board.cancel_all()
+
+
+def launch(staged: Staged, guests: Guests, gateway: Gateway, url: str) -> Session:
+    """Wires a session and writes `session_start`.
+
+    Raises E-RUN-012 without a cgroup scope, E-IO-003 for a folder that cannot be used, E-RUN-007
+    when the trace cannot be written. `url` is `localhost:<port>`.
+    """
+    records = staged.directories.records_root
+    commands = open_commands(staged, url)
+    try:
+        write_page(staged, url)
+        guest_calls = GuestCalls(staged, guests, gateway, url)
+        trace = TraceWriter(records, staged.session_id, _secrets(staged))
+        capture = Capture(staged.capsule.trace.capture, records)
+        _write_session_start(staged, guests, commands, trace, capture)
+        lifecycle = staged.prepared.lifecycle
+        never_started: list[Callable[[Task], None]] = []
+        board = Board(
+            Acceptance(lifecycle.task_acceptance),
+            lifecycle.queue_depth,
+            on_never_started=lambda task: never_started[0](task),
+        )
+        runner = _runner(staged, board, guest_calls, gateway, commands, trace, capture)
+        never_started.append(runner.never_started)
+    except BaseException:
+        if commands is not None:
+            commands.close()
+        raise
+    return Session(
+        staged=staged,
+        board=board,
+        trace=trace,
+        runner=runner,
+        guest_calls=guest_calls,
+        commands=commands,
+        stopping=threading.Event(),
+    )
+
+
+def _secrets(staged: Staged) -> Callable[[], list[str]]:
+    """The keys that no text of the trace may quote, asked for anew each time: they rotate."""
+    credentials = [each.credential for each in staged.gateways.values() if each.credential]
+
+    def current() -> list[str]:
+        return [credential.current().reveal() for credential in credentials]
+
+    return current
+
+
+def _write_session_start(
+    staged: Staged,
+    guests: Guests,
+    commands: Commands | None,
+    trace: TraceWriter,
+    capture: Capture,
+) -> None:
+    capsule = staged.capsule
+    inference = capsule.inference
+    assert inference is not None and inference.driver is not None
+    capabilities = capsule.capabilities
+    report = scope_report(
+        staged,
+        guests_contained=guests.contained,
+        guests_reason=guests.process.reason,
+        policy=commands.policy if commands else None,
+        scope=commands.scope if commands else None,
+    )
+    granted = {
+        "network": capabilities.network_allow,
+        "filesystem": capabilities.filesystem,
+        "shell": capabilities.shell_allow,
+    }
+    primary = staged.gateways.get(inference.driver.artifact)
+    trace.write(
+        "session_start",
+        capsule_name=capsule.name,
+        capsule_version=capsule.version,
+        model=inference.model or "",
+        max_turns=inference.max_turns,
+        capabilities=[name for name, value in granted.items() if value],
+        tools_declared=list(staged.tools),
+        tool_refresh=inference.tool_refresh,
+        runtime_artifacts=[],
+        containment_declared=staged.containment.declared,
+        containment_achieved=staged.containment.achieved,
+        userns_grant=staged.containment.reading.userns_grant,
+        workdir_exec=capabilities.workdir_exec,
+        model_limits=staged.limits.record(),
+        system_prompt_source=staged.prompt.source,
+        credential_source=primary.source if primary else "none",
+        gateways=[gateway.record() for gateway in staged.gateways.values()],
+        system_prompt_sha256=capture.system_prompt(_configured(staged)),
+        effective_grants=report,
+    )
+    for route in report["routes"]:
+        if route["present"] and not route["under_class"]:
+            found = warning(
+                "W-SEC-034", route=route["route"], reason=route["note"] or route["mechanism"]
+            )
+            warn_in_session(staged, found)
+
+
+def _configured(staged: Staged) -> str | None:
+    """The resolved prompt before the capsule block; None without one."""
+    text = system_prompt("", staged.prompt.text, staged.prompt.appended)
+    return text or None
+
+
+def warn_in_session(staged: Staged, found: Diagnostic) -> None:
+    """Prints a warning that belongs to a live session."""
+    complain(render(found))
+
+
+def _runner(
+    staged: Staged,
+    board: Board,
+    guest_calls: GuestCalls,
+    gateway: Gateway,
+    commands: Commands | None,
+    trace: TraceWriter,
+    capture: Capture,
+) -> TaskRunner:
+    capsule = staged.capsule
+    inference = capsule.inference
+    assert inference is not None and inference.driver is not None
+    driver = inference.driver.artifact
+    attached = staged.gateways.get(driver)
+    client = DriverClient(
+        driver=driver,
+        route=guest_calls.route(driver),
+        invoke=lambda payload, token, on_event, cancel: guest_calls.call_driver(
+            driver, payload, token, on_event, cancel
+        ),
+        gateway=gateway,
+        credential=attached.credential if attached else None,
+    )
+    dispatcher = Dispatcher(
+        tools=staged.tools,
+        skills={
+            artifact.entry.bare_name: artifact.skill
+            for artifact in staged.artifacts.values()
+            if artifact.skill is not None
+        },
+        call_tool=lambda artifact, data, attempt: guest_calls.call_tool(
+            artifact,
+            data,
+            on_event=attempt.tool_event,
+            ask=attempt.ask,
+            cancel=attempt.cancel,
+        ),
+        commands=commands,
+        trace=trace,
+        capture=capture,
+    )
+    block = capsule_block(
+        capsule.name,
+        capsule.version,
+        staged.directories.work,
+        staged.directories.visible_runtime,
+    )
+    settings = LoopSettings(
+        model=inference.model or "",
+        output_cap=staged.limits.max_output_tokens,
+        max_turns=inference.max_turns,
+        retry=inference.retry,
+        system=system_prompt(block, staged.prompt.text, staged.prompt.appended),
+        tools=tuple(tool.declaration() for tool in staged.tools.values()),
+        driver_config=inference.driver.config,
+        warn=lambda found: warn_in_session(staged, found),
+    )
+    loop = AgentLoop(settings, client, dispatcher, trace, capture)
+    return TaskRunner(
+        loop=loop,
+        board=board,
+        trace=trace,
+        capture=capture,
+        records=staged.directories.records_root,
+        runtime=staged.directories.runtime_root,
+        capsule=capsule,
+    )

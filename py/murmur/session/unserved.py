@@ -1,0 +1,101 @@
+"""Declared fields that this build does not act on yet, refused instead of ignored.
+
+A manifest is an audit record: a hook that never fires, a folder that is not read-only, or a door
+that asks for no token would make it lie. Each later part of the runtime takes its rows out of
+this table; when it is empty, the module goes.
+"""
+
+from collections.abc import Iterator
+
+from murmur.core.diagnostics import error
+from murmur.manifest.capsule import Capsule
+
+
+def refuse_unserved(capsule: Capsule, path: str) -> None:
+    """Raises E-IO-003 naming the first field, in manifest order, that is not served yet."""
+    for field in unserved(capsule):
+        raise error(
+            "E-IO-003",
+            what=f"{path}: {field}",
+            reason="this build of mur does not serve it yet, and will not run as if it did",
+            hint="leave the field out, or use a mur that serves it",
+        )
+
+
+def unserved(capsule: Capsule) -> Iterator[str]:
+    """The dotted fields of `capsule` that nothing acts on yet."""
+    yield from _artifacts(capsule)
+    yield from _capabilities(capsule)
+    yield from _inference(capsule)
+    lifecycle = capsule.lifecycle
+    if lifecycle.conversation == "threaded":
+        yield "lifecycle.conversation: threaded"
+    if lifecycle.keep_working:
+        yield "lifecycle.keep_working"
+    if lifecycle.done_check:
+        yield "lifecycle.done_check"
+    if capsule.trace.retain:
+        yield "trace.retain"
+    if capsule.context.retain:
+        yield "context.retain"
+    if capsule.observability.otel_endpoint:
+        yield "observability.otel_endpoint"
+    exports = capsule.exports
+    if exports.files or exports.peer_files or exports.peer_tasks:
+        yield "exports"
+    if capsule.control:
+        yield "control"
+
+
+def _artifacts(capsule: Capsule) -> Iterator[str]:
+    for index, entry in enumerate(capsule.artifacts):
+        if entry.runtime == "hook":
+            yield f"artifacts[{index}].runtime: hook"
+        if entry.source is not None:
+            yield f"artifacts[{index}].source"
+        granted = entry.capabilities
+        if granted and granted.state:
+            yield f"artifacts[{index}].capabilities.state"
+
+
+def _capabilities(capsule: Capsule) -> Iterator[str]:
+    granted = capsule.capabilities
+    if granted.containment == "sealed":
+        yield "capabilities.containment: sealed"
+    if granted.read_only:
+        yield "capabilities.filesystem.read_only"
+    if granted.unix_sockets:
+        yield "capabilities.network.unix_sockets"
+    if granted.shell and granted.shell.interpreter_runtime:
+        yield "capabilities.shell.interpreter_runtime"
+    if granted.shell and granted.shell.staged_runtime:
+        yield "capabilities.shell.staged_runtime"
+    for name, value in (
+        ("conversation", granted.conversation),
+        ("harness", granted.harness),
+        ("install", granted.install),
+        ("peer_fetch", granted.peer_fetch),
+        ("state", granted.state),
+        ("task_io", granted.task_io),
+    ):
+        if value is not None:
+            yield f"capabilities.{name}"
+    if granted.plan_submit:
+        yield "capabilities.plan.submit"
+    if granted.spawn_allow:
+        yield "capabilities.spawn.allow"
+
+
+def _inference(capsule: Capsule) -> Iterator[str]:
+    inference = capsule.inference
+    if inference is None:
+        yield "a capsule without inference: (a script capsule)"
+        return
+    if inference.transport == "process":
+        yield "inference.transport: process"
+    if inference.system_prompt_artifact:
+        yield "inference.system_prompt_artifact"
+    if inference.alternates:
+        yield "inference.alternates"
+    if inference.max_session_tokens is not None:
+        yield "inference.max_session_tokens"
