@@ -1,0 +1,1 @@
+"""tool-editor: reads, writes, patches, searches and lists files of the work folder."""
