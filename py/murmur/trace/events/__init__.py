@@ -1,0 +1,64 @@
+"""The event catalogue: every kind of line a trace can hold, its fields in written order.
+
+spec/observability.md 5. One module for each of its subjects; a later feature adds its events to
+one of them and to `EVENTS`, which finds an event by name, and nowhere else.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from murmur.trace.catalogue import Event
+from murmur.trace.events.calls import (
+    CALL_DENIED,
+    PROTECTED_PATH_DENIED,
+    SHELL,
+    SKILL_CALL,
+    TOOL_CALL,
+    TOOL_INPUT_REFUSED,
+)
+from murmur.trace.events.inference import (
+    GATEWAY_CREDENTIAL,
+    INFERENCE,
+    INFERENCE_CREDENTIAL,
+    INFERENCE_RETRY,
+    SPEND_CEILING_REACHED,
+)
+from murmur.trace.events.session import (
+    DEADLINE_REACHED,
+    SESSION_END,
+    SESSION_START,
+)
+from murmur.trace.events.tasks import (
+    A2A_TASK_RECEIVED,
+    TASK_CANCELED,
+    TASK_END,
+    TASK_FAILED,
+    TASK_REJECTED,
+    TASK_START,
+)
+
+EVENTS: Final[Mapping[str, Event]] = {
+    event.name: event
+    for event in (
+        SESSION_START,
+        SESSION_END,
+        DEADLINE_REACHED,
+        TASK_START,
+        TASK_END,
+        TASK_FAILED,
+        TASK_CANCELED,
+        TASK_REJECTED,
+        INFERENCE,
+        INFERENCE_RETRY,
+        SPEND_CEILING_REACHED,
+        TOOL_CALL,
+        SKILL_CALL,
+        SHELL,
+        CALL_DENIED,
+        PROTECTED_PATH_DENIED,
+        TOOL_INPUT_REFUSED,
+        A2A_TASK_RECEIVED,
+        INFERENCE_CREDENTIAL,
+        GATEWAY_CREDENTIAL,
+    )
+}
