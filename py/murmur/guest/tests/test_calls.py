@@ -1,4 +1,4 @@
-"""A guest called end to end: runtime, zygote, host, component. spec/sessions.md 25; artifacts.md 6."""
+"""A guest called end to end: runtime, zygote, host. spec/sessions.md 25; spec/artifacts.md 6."""
 
 from __future__ import annotations
 
