@@ -44,6 +44,23 @@ def wheel_files(wheel: Path) -> Iterator[tuple[str, bytes, bool]]:
                 yield "/".join(parts), archive.read(entry), executable
 
 
+def check_wheels(wheels: Iterable[Path], installed: Iterable[str]) -> None:
+    """Ends the build unless the wheels are of the distributions that the build itself installed."""
+    carried = {"pip_" + wheel.name.partition("-")[0].lower().replace(".", "_") for wheel in wheels}
+    missing, unused = set(installed) - carried, carried - set(installed)
+    if missing or unused:
+        raise SystemExit(f"wheels missing: {sorted(missing)}; of no use: {sorted(unused)}")
+
+
+def commit_of(status: str) -> str | None:
+    """The commit that Bazel's workspace status names; None outside a checkout."""
+    for line in status.splitlines():
+        key, _, value = line.partition(" ")
+        if key == "STABLE_COMMIT":
+            return value
+    return None
+
+
 def bytecode(name: str, source: bytes) -> tuple[str, bytes]:
     """The compiled form of a source and the name that this interpreter looks for."""
     path = PurePosixPath(name)
@@ -112,8 +129,12 @@ def main() -> None:
     parser.add_argument("--launcher", action="append", required=True, type=Path)
     parser.add_argument("--file", action="append", default=[], help="name in the payload=path")
     parser.add_argument("--wheel", action="append", default=[], type=Path)
+    parser.add_argument("--installed", action="append", default=[], help="a wheel's repository")
+    parser.add_argument("--commit-file", help="name in the payload of the commit's file")
+    parser.add_argument("--status", type=Path, help="Bazel's workspace status")
     options = parser.parse_args()
 
+    check_wheels(options.wheel, options.installed)
     files: dict[str, bytes] = {}
     programs: set[str] = set()
     for pair in options.file:
@@ -130,6 +151,11 @@ def main() -> None:
                 raise SystemExit(f"two distributions hold different files named {name}")
             if executable and not name.endswith(".py"):
                 programs.add(name)
+
+    if options.commit_file is not None:
+        commit = commit_of(options.status.read_text())
+        if commit is not None:
+            files[options.commit_file] = f"{commit}\n".encode()
 
     if options.version == [f"{sys.version_info[0]}.{sys.version_info[1]}"]:
         files = with_bytecode(files)

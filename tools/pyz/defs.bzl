@@ -31,6 +31,11 @@ def _payload_name(file):
 
 def _zipapp_impl(ctx):
     files = depset(transitive = [dep[DefaultInfo].default_runfiles.files for dep in ctx.attr.deps]).to_list()
+    installed = {
+        file.owner.workspace_name: True
+        for file in files
+        if file.short_path.startswith("../")
+    }.keys()
     if ctx.files.wheels:
         files = [file for file in files if not file.short_path.startswith("../")]
     files = [file for file in files if not file.basename.endswith(".pyc")]
@@ -40,15 +45,22 @@ def _zipapp_impl(ctx):
     arguments.add("--machine", ctx.attr.machine or _MACHINES[ctx.var["TARGET_CPU"]])
     arguments.add_all(ctx.attr.versions or [PYTHON_VERSION], before_each = "--version")
     arguments.add_all(ctx.files._launcher, before_each = "--launcher")
-    arguments.add_all(ctx.files.wheels, before_each = "--wheel")
+    if ctx.files.wheels:
+        arguments.add_all(ctx.files.wheels, before_each = "--wheel")
+        arguments.add_all(installed, before_each = "--installed")
     for file in files:
         arguments.add("--file", file, format = _payload_name(file) + "=%s")
+    inputs = files + ctx.files._launcher + ctx.files.wheels
+    if ctx.attr.commit_file:
+        arguments.add("--commit-file", ctx.attr.commit_file)
+        arguments.add("--status", ctx.info_file)
+        inputs.append(ctx.info_file)
     arguments.use_param_file("@%s", use_always = True)
     arguments.set_param_file_format("multiline")
     ctx.actions.run(
         executable = ctx.executable._build,
         arguments = [arguments],
-        inputs = files + ctx.files._launcher + ctx.files.wheels,
+        inputs = inputs,
         outputs = [ctx.outputs.out],
         mnemonic = "Zipapp",
         progress_message = "Packing %s" % ctx.outputs.out.short_path,
@@ -58,6 +70,7 @@ def _zipapp_impl(ctx):
 zipapp = rule(
     implementation = _zipapp_impl,
     attrs = {
+        "commit_file": attr.string(doc = "Where the payload carries the commit that it was built from."),
         "deps": attr.label_list(mandatory = True, providers = [PyInfo]),
         "entry": attr.string(mandatory = True),
         "machine": attr.string(),
