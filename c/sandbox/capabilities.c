@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 /*
- * Bounding set first, since dropping from it needs a capability; then every set; then no_new_privs. EPERM
- * in the first loop means that nothing can be gained either (an unprivileged guest host).
+ * Bounding set first, since dropping from it needs a capability; then every set; then no_new_privs.
+ * EPERM in the first loop means that nothing can be gained either (an unprivileged guest host).
  */
 int capabilities_apply(void) {
   for (int number = 0; number < 64; number++)

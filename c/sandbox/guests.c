@@ -65,8 +65,8 @@ static int become_zygote(const struct mur_spec *spec, int *report) {
 }
 
 /*
- * The guests' zygote, in namespaces of its own. The listener belongs to their network and is served by the
- * runtime: it is the guests' only way out.
+ * The guests' zygote, in namespaces of its own. The listener belongs to their network and is served
+ * by the runtime: it is the guests' only way out.
  */
 int guests(const struct mur_spec *spec) {
   int report = spec->report_fd;

@@ -10,7 +10,8 @@
 
 #include "kernel.h"
 
-/* The mounts and the ruleset, then word to the runtime: pidfd, work folder and, if made, the ruleset. */
+/* The mounts and the ruleset, then word to the runtime: pidfd, work folder and, if made, the
+ * ruleset. */
 static int prepare(const struct mur_spec *spec) {
   uint32_t facts = 0;
   if (memfd_noexec() == 0)
@@ -40,9 +41,10 @@ static int prepare(const struct mur_spec *spec) {
 }
 
 /*
- * pid 1 of the session. Its death ends every process of the namespace, so it lives exactly as long as
- * somebody holds the other end of the lifeline: the runtime, or nobody. (A parent-death signal would
- * follow the thread that started us.) Ignoring SIGCHLD makes the kernel reap the orphans it adopts.
+ * pid 1 of the session. Its death ends every process of the namespace, so it lives exactly as long
+ * as somebody holds the other end of the lifeline: the runtime, or nobody. (A parent-death signal
+ * would follow the thread that started us.) Ignoring SIGCHLD makes the kernel reap the orphans it
+ * adopts.
  */
 static int live(const struct mur_spec *spec) {
   struct sigaction ignore = {.sa_handler = SIG_IGN};

@@ -41,10 +41,11 @@ static int lock(const struct mur_spec *spec) {
 }
 
 /*
- * Locks the calling process down as a guest host, for good. Returns 0; or -1 with one line in `error`, and
- * then some of the steps may be in force already: the process must end.
+ * Locks the calling process down as a guest host, for good. Returns 0; or -1 with one line in
+ * `error`, and then some of the steps may be in force already: the process must end.
  */
-__attribute__((visibility("default"))) int mur_lockdown(int spec_fd, char *error, size_t error_length) {
+__attribute__((visibility("default"))) int mur_lockdown(int spec_fd, char *error,
+                                                        size_t error_length) {
   const struct mur_spec *spec = spec_map(spec_fd, MUR_VERB_LOCKDOWN);
   int done = spec == NULL ? -1 : lock(spec);
   if (done != 0 && error != NULL && error_length > 0) {
@@ -59,6 +60,7 @@ __attribute__((visibility("default"))) int mur_lockdown(int spec_fd, char *error
 }
 
 /* The filter for either architecture, for those who want to read or simulate it. */
-__attribute__((visibility("default"))) int mur_filter(uint32_t audit_arch, uint32_t options, struct sock_filter *out, int room) {
+__attribute__((visibility("default"))) int mur_filter(uint32_t audit_arch, uint32_t options,
+                                                      struct sock_filter *out, int room) {
   return seccomp_build(audit_arch, options, out, room);
 }

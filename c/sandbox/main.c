@@ -1,5 +1,6 @@
 /*
- * mur-sandbox: the one place that touches namespaces, mounts, Landlock, seccomp, capabilities and rlimits.
+ * mur-sandbox: the one place that touches namespaces, mounts, Landlock, seccomp, capabilities and
+ * rlimits.
  *
  *   mur-sandbox run FD      one command inside a session's namespaces
  *   mur-sandbox hold FD     those namespaces, until the lifeline closes
@@ -7,8 +8,8 @@
  *   mur-sandbox probe       what this host can enforce, a line per stage
  *   mur-sandbox version
  *
- * FD is a descriptor of a launch spec (spec.h). Nothing else is read from the command line, the environment
- * or a file.
+ * FD is a descriptor of a launch spec (spec.h). Nothing else is read from the command line, the
+ * environment or a file.
  */
 #include "sandbox.h"
 
@@ -30,8 +31,9 @@ static int with_spec(const char *fd_text, uint32_t verb, int (*act)(const struct
   const struct mur_spec *spec = fd < 0 ? NULL : spec_map(fd, verb);
   if (spec == NULL) {
     const struct failure *why = failure();
-    fprintf(stderr, "mur-sandbox: %s: %s: %s\n", fd < 0 ? "not a descriptor" : "unusable launch spec",
-            fd < 0 ? fd_text : why->call, why->argument != NULL ? why->argument : "");
+    fprintf(stderr, "mur-sandbox: %s: %s: %s\n",
+            fd < 0 ? "not a descriptor" : "unusable launch spec", fd < 0 ? fd_text : why->call,
+            why->argument != NULL ? why->argument : "");
     return EXIT_USAGE;
   }
   return act(spec);

@@ -49,8 +49,9 @@ int namespaces_create(int flags) {
 }
 
 /*
- * All of a session's namespaces in one call, by the pidfd of its pid 1. The caller stays in its own pid
- * namespace; its next child is born in the session's. Root and current folder become the session's.
+ * All of a session's namespaces in one call, by the pidfd of its pid 1. The caller stays in its own
+ * pid namespace; its next child is born in the session's. Root and current folder become the
+ * session's.
  */
 int namespaces_join(int holder_fd) {
   int flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWIPC;
@@ -112,7 +113,8 @@ static int local_route(void) {
   int result = -1;
   if (send(fd, &request, sizeof request, 0) != (ssize_t)sizeof request)
     failed("network", "send", "route");
-  else if (recv(fd, &reply, sizeof reply, 0) < (ssize_t)sizeof(struct nlmsghdr) + (ssize_t)sizeof(int))
+  else if (recv(fd, &reply, sizeof reply, 0) <
+           (ssize_t)sizeof(struct nlmsghdr) + (ssize_t)sizeof(int))
     failed("network", "recv", "route");
   else if (reply.answer.header.nlmsg_type != NLMSG_ERROR || reply.answer.error.error != 0)
     refused("network", "RTM_NEWROUTE", "local 0.0.0.0/0 dev lo", -reply.answer.error.error);
@@ -125,7 +127,8 @@ static int local_route(void) {
 int network_up(void) { return loopback_up() != 0 ? -1 : local_route(); }
 
 /*
- * From here on memfd_create in this pid namespace makes nothing that can be executed. The caller is pid 1;
- * the file belongs to the host's root, so an ordinary user gets EACCES and the filter refuses the call.
+ * From here on memfd_create in this pid namespace makes nothing that can be executed. The caller is
+ * pid 1; the file belongs to the host's root, so an ordinary user gets EACCES and the filter
+ * refuses the call.
  */
 int memfd_noexec(void) { return write_file("memfd", "/proc/sys/vm/memfd_noexec", "2"); }

@@ -13,7 +13,8 @@ static int open_how(int directory, const char *path, int flags, uint64_t resolve
   return (int)syscall(NR_OPENAT2, directory, path, &how, sizeof how);
 }
 
-/* Opens an absolute path in which no component is a link, and only the very object that the runtime saw. */
+/* Opens an absolute path in which no component is a link, and only the very object that the runtime
+ * saw. */
 int path_open(const char *path, int flags, uint64_t device, uint64_t inode) {
   int fd = open_how(AT_FDCWD, path, flags, K_RESOLVE_NO_SYMLINKS | K_RESOLVE_NO_MAGICLINKS);
   if (fd < 0 || (device == 0 && inode == 0))

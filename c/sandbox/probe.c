@@ -16,8 +16,8 @@
 #include "kernel.h"
 
 /*
- * Each stage does, in a child of its own, just what a session does (spec/containment.md 3), and leaves
- * nothing behind: a Landlock domain forbids mounts for good, and namespaces cannot be left.
+ * Each stage does, in a child of its own, just what a session does (spec/containment.md 3), and
+ * leaves nothing behind: a Landlock domain forbids mounts for good, and namespaces cannot be left.
  *
  * A line per stage on stdout: `<stage> ok [<number>]` or `<stage> failed <call> <errno> <step>`.
  */
@@ -48,10 +48,12 @@ static int in_network(void) {
 static int attach_onto_tmp(void) {
   if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
     return failed("mount view", "mount", NULL);
-  int copy = (int)syscall(NR_OPEN_TREE, AT_FDCWD, "/tmp", K_AT_RECURSIVE | K_OPEN_TREE_CLONE | O_CLOEXEC);
+  int copy =
+      (int)syscall(NR_OPEN_TREE, AT_FDCWD, "/tmp", K_AT_RECURSIVE | K_OPEN_TREE_CLONE | O_CLOEXEC);
   if (copy < 0)
     return failed("mount view", "open_tree", NULL);
-  struct k_mount_attr attributes = {.set = K_MOUNT_ATTR_NOSUID | K_MOUNT_ATTR_NODEV | K_MOUNT_ATTR_NOEXEC};
+  struct k_mount_attr attributes = {.set = K_MOUNT_ATTR_NOSUID | K_MOUNT_ATTR_NODEV |
+                                           K_MOUNT_ATTR_NOEXEC};
   if (syscall(NR_MOUNT_SETATTR, copy, "", AT_EMPTY_PATH | K_AT_RECURSIVE, &attributes,
               sizeof attributes) != 0)
     return failed("mount view", "mount_setattr", NULL);
@@ -60,11 +62,10 @@ static int attach_onto_tmp(void) {
   return 0;
 }
 
-static int in_mounts(void) {
-  return namespaces_create(CLONE_NEWNS) != 0 ? -1 : attach_onto_tmp();
-}
+static int in_mounts(void) { return namespaces_create(CLONE_NEWNS) != 0 ? -1 : attach_onto_tmp(); }
 
-/* Runs act in a child that is pid 1 of a new pid namespace; what failed comes back through the pipe. */
+/* Runs act in a child that is pid 1 of a new pid namespace; what failed comes back through the
+ * pipe. */
 static int as_first_process(int (*act)(void)) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0)
@@ -94,7 +95,8 @@ static int mount_own_proc(void) {
 static int mount_sealed_proc(void) { return mount_own_proc() != 0 ? -1 : proc_seal(); }
 
 static int in_proc(void) {
-  return namespaces_create(CLONE_NEWNS | CLONE_NEWPID) != 0 ? -1 : as_first_process(mount_sealed_proc);
+  return namespaces_create(CLONE_NEWNS | CLONE_NEWPID) != 0 ? -1
+                                                            : as_first_process(mount_sealed_proc);
 }
 
 static int in_memfd(void) {

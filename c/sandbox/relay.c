@@ -32,7 +32,8 @@ static void point_at(const struct mur_spec *spec, struct mur_span span, char **o
   out[span.count] = NULL;
 }
 
-/* The signal follows the relay, which has one thread; a relay that died before it was asked for is seen. */
+/* The signal follows the relay, which has one thread; a relay that died before it was asked for is
+ * seen. */
 static int tie_to_relay(int relay_fd) {
   if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
     return failed("parent", "prctl", "PR_SET_PDEATHSIG");
@@ -84,9 +85,11 @@ static void signal_command(pid_t command, int number) {
   kill(command, number);
 }
 
-/* Obeys the runtime until the command has ended. Without a runtime there is nobody to run it for. */
+/* Obeys the runtime until the command has ended. Without a runtime there is nobody to run it for.
+ */
 static void obey(int report_fd, int command_fd, pid_t command) {
-  struct pollfd watched[2] = {{.fd = command_fd, .events = POLLIN}, {.fd = report_fd, .events = POLLIN}};
+  struct pollfd watched[2] = {{.fd = command_fd, .events = POLLIN},
+                              {.fd = report_fd, .events = POLLIN}};
   for (;;) {
     if (poll(watched, 2, -1) < 0) {
       if (errno == EINTR)
@@ -141,8 +144,8 @@ static int relay(const struct mur_spec *spec, pid_t command) {
 }
 
 /*
- * One command. The relay stays outside the session's pid namespace and scope, so that neither a full scope
- * nor a kill in it takes the process that tells how the command ended.
+ * One command. The relay stays outside the session's pid namespace and scope, so that neither a
+ * full scope nor a kill in it takes the process that tells how the command ended.
  */
 int run(const struct mur_spec *spec) {
   point_at(spec, spec->arguments, arguments);
@@ -156,8 +159,9 @@ int run(const struct mur_spec *spec) {
     return EXIT_SETUP;
   }
   /*
-   * As vfork does: the relay waits until the command's program has replaced the shared memory, which saves
-   * copying page tables twice. The child writes to nothing that the relay reads afterwards.
+   * As vfork does: the relay waits until the command's program has replaced the shared memory,
+   * which saves copying page tables twice. The child writes to nothing that the relay reads
+   * afterwards.
    */
   struct birth birth = {.spec = spec, .relay_fd = own_fd};
   pid_t command = clone(born, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &birth);

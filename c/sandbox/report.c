@@ -37,7 +37,8 @@ void report_failure(int fd) {
 }
 
 void report_ended(int fd, int status, uint64_t user_us, uint64_t system_us, uint64_t max_rss_kib) {
-  struct mur_report report = {.magic = MUR_REPORT_MAGIC, .kind = MUR_REPORT_ENDED, .status = status};
+  struct mur_report report = {
+      .magic = MUR_REPORT_MAGIC, .kind = MUR_REPORT_ENDED, .status = status};
   report.user_us = user_us;
   report.system_us = system_us;
   report.max_rss_kib = max_rss_kib;

@@ -14,8 +14,9 @@
 static int tree_fds[MUR_MAX_TREES];
 
 /*
- * A detached copy of a folder and what is mounted below it. The source is opened anew, since a descriptor
- * from another mount namespace cannot be copied from, and compared with what the runtime holds.
+ * A detached copy of a folder and what is mounted below it. The source is opened anew, since a
+ * descriptor from another mount namespace cannot be copied from, and compared with what the runtime
+ * holds.
  */
 static int clone_tree(const struct mur_spec *spec, const struct mur_tree *tree) {
   const char *source = spec_text(spec, tree->source);
@@ -45,8 +46,8 @@ static int clone_tree(const struct mur_spec *spec, const struct mur_tree *tree) 
 }
 
 /*
- * Makes the folders down to an absolute path, where they do not exist, without following a link. Only
- * trees attached before can be written here: the host's own folders already hold the path.
+ * Makes the folders down to an absolute path, where they do not exist, without following a link.
+ * Only trees attached before can be written here: the host's own folders already hold the path.
  */
 static int make_folders(const char *path) {
   int here = path_open("/", O_PATH | O_DIRECTORY, 0, 0);
@@ -132,12 +133,14 @@ int proc_mount(void) {
 }
 
 /*
- * No more writing there: with a runtime that is root, most of /proc/sys would be writable by name alone.
- * Apart from mounting, because the id maps of a nested user namespace are written through it.
+ * No more writing there: with a runtime that is root, most of /proc/sys would be writable by name
+ * alone. Apart from mounting, because the id maps of a nested user namespace are written through
+ * it.
  */
 int proc_seal(void) {
   struct k_mount_attr attributes = {.set = K_MOUNT_ATTR_RDONLY};
-  if (syscall(NR_MOUNT_SETATTR, AT_FDCWD, "/proc", K_AT_RECURSIVE, &attributes, sizeof attributes) != 0)
+  if (syscall(NR_MOUNT_SETATTR, AT_FDCWD, "/proc", K_AT_RECURSIVE, &attributes,
+              sizeof attributes) != 0)
     return failed("private proc", "mount_setattr", "read-only");
   return 0;
 }

@@ -12,8 +12,9 @@
 #define MUR_HELPER_VERSION "1"
 
 /* spec.c: the only reader of untrusted offsets. */
-const char *spec_check(const void *base, size_t length, uint32_t verb); /* NULL: sound; else the reason */
-const struct mur_spec *spec_map(int fd, uint32_t verb);                 /* NULL: see failure() */
+const char *spec_check(const void *base, size_t length,
+                       uint32_t verb);                  /* NULL: sound; else the reason */
+const struct mur_spec *spec_map(int fd, uint32_t verb); /* NULL: see failure() */
 const char *spec_text(const struct mur_spec *spec, struct mur_text text);
 const struct mur_text *spec_texts(const struct mur_spec *spec, struct mur_span span);
 const struct mur_tree *spec_trees(const struct mur_spec *spec);
@@ -27,7 +28,8 @@ struct failure {
   const char *argument; /* may be NULL */
   int error;
 };
-int failed(const char *step, const char *call, const char *argument); /* remembers errno; always -1 */
+int failed(const char *step, const char *call,
+           const char *argument); /* remembers errno; always -1 */
 int refused(const char *step, const char *call, const char *argument, int error);
 const struct failure *failure(void);
 void report_failure(int fd);

@@ -13,10 +13,10 @@
 #include "seccomp_table.h"
 
 enum {
-  NUMBERS = 512,         /* no call of either architecture has a higher number yet; those are refused */
-  X32_BIT = 0x40000000,  /* the other ABI that shares x86-64's audit architecture */
+  NUMBERS = 512, /* no call of either architecture has a higher number yet; those are refused */
+  X32_BIT = 0x40000000,        /* the other ABI that shares x86-64's audit architecture */
   NEW_NAMESPACES = 0x7e020000, /* CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET} */
-  THREAD = 0x00010000,   /* CLONE_THREAD */
+  THREAD = 0x00010000,         /* CLONE_THREAD */
 };
 
 /* Numbers of the calls that the filter treats one by one. */
@@ -96,9 +96,9 @@ static void one_errno(struct program *program, int number, int error) {
 }
 
 /*
- * edges[i] are the numbers at which the verdict changes, ascending; below edges[0] it is `refuse`. A
- * balanced tree keeps each evaluation at about eight steps: the kernel runs the filter over every number
- * when it is installed.
+ * edges[i] are the numbers at which the verdict changes, ascending; below edges[0] it is `refuse`.
+ * A balanced tree keeps each evaluation at about eight steps: the kernel runs the filter over every
+ * number when it is installed.
  */
 static void tree(struct program *program, const int *edges, int first, int end) {
   if (first == end) {
@@ -122,7 +122,8 @@ static int find_edges(uint32_t audit_arch, int *edges) {
   for (int number = 0; number < NUMBERS; number++)
     allowed[number] = 0;
   for (size_t i = 0; i < sizeof allowed_calls / sizeof *allowed_calls; i++) {
-    int number = audit_arch == AUDIT_ARCH_X86_64 ? allowed_calls[i].x86_64 : allowed_calls[i].aarch64;
+    int number =
+        audit_arch == AUDIT_ARCH_X86_64 ? allowed_calls[i].x86_64 : allowed_calls[i].aarch64;
     if (number >= 0)
       allowed[number] = 1;
   }
@@ -137,7 +138,8 @@ static int find_edges(uint32_t audit_arch, int *edges) {
   return count;
 }
 
-/* Writes the filter; its length in instructions, or -1 if there is no room or no such architecture. */
+/* Writes the filter; its length in instructions, or -1 if there is no room or no such architecture.
+ */
 int seccomp_build(uint32_t audit_arch, uint32_t options, struct sock_filter *out, int room) {
   static int edges[NUMBERS + 1];
   if (audit_arch != AUDIT_ARCH_X86_64 && audit_arch != AUDIT_ARCH_AARCH64)
@@ -154,7 +156,8 @@ int seccomp_build(uint32_t audit_arch, uint32_t options, struct sock_filter *out
   }
   socket_rules(&program, special->socket, options);
   clone_rules(&program, special->clone, options);
-  /* Its flags lie in memory that a filter cannot read; a libc that sees ENOSYS falls back to clone. */
+  /* Its flags lie in memory that a filter cannot read; a libc that sees ENOSYS falls back to clone.
+   */
   one_errno(&program, special->clone3, ENOSYS);
   if ((options & MUR_SECCOMP_NO_MEMFD) != 0)
     one_errno(&program, special->memfd_create, EPERM);

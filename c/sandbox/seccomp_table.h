@@ -1,6 +1,7 @@
 /*
- * The system calls that a command may make (spec/containment.md 11), with their numbers on both architectures.
- * The table is our own: headers of a distribution lag behind kernels. -1: does not exist there.
+ * The system calls that a command may make (spec/containment.md 11), with their numbers on both
+ * architectures. The table is our own: headers of a distribution lag behind kernels. -1: does not
+ * exist there.
  */
 #ifndef MUR_SANDBOX_SECCOMP_TABLE_H
 #define MUR_SANDBOX_SECCOMP_TABLE_H

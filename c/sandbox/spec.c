@@ -14,7 +14,8 @@ _Static_assert(sizeof(struct mur_limit) == 24, "mur_limit is packed");
 _Static_assert(sizeof(struct mur_report) == 1016, "mur_report is packed");
 _Static_assert(sizeof(struct mur_spec) == 152, "mur_spec is packed");
 
-static int span_sound(const struct mur_spec *spec, struct mur_span span, size_t record, uint32_t most) {
+static int span_sound(const struct mur_spec *spec, struct mur_span span, size_t record,
+                      uint32_t most) {
   if (span.count == 0)
     return 1;
   if (span.count > most || span.offset % 8 != 0 || span.offset < sizeof *spec)
@@ -106,7 +107,8 @@ const char *spec_check(const void *base, size_t length, uint32_t verb) {
     return "its size is not the length of the descriptor";
   if (spec->verb != verb)
     return "it is for another verb";
-  if ((spec->flags & ~(uint32_t)MUR_FLAGS) != 0 || (spec->seccomp & ~(uint32_t)MUR_SECCOMP_OPTIONS) != 0)
+  if ((spec->flags & ~(uint32_t)MUR_FLAGS) != 0 ||
+      (spec->seccomp & ~(uint32_t)MUR_SECCOMP_OPTIONS) != 0)
     return "it has unknown flags";
   if (spec->strings_offset < sizeof *spec ||
       (uint64_t)spec->strings_offset + spec->strings_length != length)

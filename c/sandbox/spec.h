@@ -1,14 +1,15 @@
 /*
  * The launch spec: everything that one start of mur-sandbox is told, in one block of memory.
  *
- * The runtime lays it out through cffi from this same header and hands over a descriptor of a memfd. The
- * helper maps it read-only and checks every offset before it looks at anything else (spec.c).
+ * The runtime lays it out through cffi from this same header and hands over a descriptor of a
+ * memfd. The helper maps it read-only and checks every offset before it looks at anything else
+ * (spec.c).
  *
  *   struct mur_spec | arrays of fixed-size records | string area
  *
- * All fields have a fixed width and little to no padding; offsets of arrays count from the start of the
- * spec, offsets of texts from the start of the string area. A text is followed by a NUL that its length
- * does not count, and holds none.
+ * All fields have a fixed width and little to no padding; offsets of arrays count from the start of
+ * the spec, offsets of texts from the start of the string area. A text is followed by a NUL that
+ * its length does not count, and holds none.
  *
  * Constants are enumerators, not macros, so that they survive the preprocessor on the way to cffi.
  */
@@ -45,19 +46,20 @@ enum mur_verb {
 
 /* mur_spec.flags */
 enum {
-  MUR_FLAG_NAMESPACES = 1, /* guests: make namespaces; without it the listener is on the host's loopback */
-  MUR_FLAG_MOUNTS = 2,     /* hold: a mount namespace with the trees of the spec */
-  MUR_FLAG_PROC = 4,       /* hold: a private /proc */
-  MUR_FLAG_LANDLOCK = 8,   /* hold: make a ruleset; run, lockdown: enter it */
-  MUR_FLAG_SECCOMP = 16,   /* run, lockdown: install the filter */
+  MUR_FLAG_NAMESPACES =
+      1, /* guests: make namespaces; without it the listener is on the host's loopback */
+  MUR_FLAG_MOUNTS = 2,   /* hold: a mount namespace with the trees of the spec */
+  MUR_FLAG_PROC = 4,     /* hold: a private /proc */
+  MUR_FLAG_LANDLOCK = 8, /* hold: make a ruleset; run, lockdown: enter it */
+  MUR_FLAG_SECCOMP = 16, /* run, lockdown: install the filter */
   MUR_FLAGS = 31,
 };
 
 /* mur_spec.seccomp */
 enum {
   MUR_SECCOMP_UNIX_SOCKETS = 1, /* socket(AF_UNIX) is allowed */
-  MUR_SECCOMP_NO_MEMFD = 2,     /* memfd_create is refused: no vm.memfd_noexec in this pid namespace */
-  MUR_SECCOMP_GUEST = 4,        /* a guest host: threads, but neither processes nor exec */
+  MUR_SECCOMP_NO_MEMFD = 2, /* memfd_create is refused: no vm.memfd_noexec in this pid namespace */
+  MUR_SECCOMP_GUEST = 4,    /* a guest host: threads, but neither processes nor exec */
   MUR_SECCOMP_OPTIONS = 7,
 };
 
@@ -95,11 +97,12 @@ struct mur_text {
 enum {
   MUR_TREE_NOEXEC = 1,
   MUR_TREE_READ_ONLY = 2,
-  MUR_TREE_MAKE_TARGET = 4, /* the mount point lies in a tree attached before: make the folders to it */
+  MUR_TREE_MAKE_TARGET =
+      4, /* the mount point lies in a tree attached before: make the folders to it */
   MUR_TREE_FLAGS = 7,
 };
 
-struct mur_tree { /* a folder of the host, attached in the session's mount namespace */
+struct mur_tree {  /* a folder of the host, attached in the session's mount namespace */
   uint64_t device; /* of the source, as the runtime holds it; both 0: not compared */
   uint64_t inode;
   struct mur_text source;
@@ -137,17 +140,17 @@ struct mur_spec {
   uint32_t verb;
   uint32_t flags;
   uint32_t seccomp;
-  int32_t report_fd;     /* SOCK_SEQPACKET: reports out; of run also orders in */
-  int32_t lifeline_fd;   /* hold: read end; its end of file ends the session */
-  int32_t holder_fd;     /* run: pidfd of the session's pid 1 */
-  int32_t ruleset_fd;    /* run: Landlock ruleset made by hold */
-  int32_t cwd_fd;        /* run: the work folder through the session's mounts, sent by hold */
-  int32_t control_fd;    /* guests: becomes descriptor 3 */
-  int32_t parent_pid;    /* guests: the runtime; another parent means that it is gone */
-  int32_t scope_fds[8];  /* run: cgroup.procs, one per hierarchy */
+  int32_t report_fd;    /* SOCK_SEQPACKET: reports out; of run also orders in */
+  int32_t lifeline_fd;  /* hold: read end; its end of file ends the session */
+  int32_t holder_fd;    /* run: pidfd of the session's pid 1 */
+  int32_t ruleset_fd;   /* run: Landlock ruleset made by hold */
+  int32_t cwd_fd;       /* run: the work folder through the session's mounts, sent by hold */
+  int32_t control_fd;   /* guests: becomes descriptor 3 */
+  int32_t parent_pid;   /* guests: the runtime; another parent means that it is gone */
+  int32_t scope_fds[8]; /* run: cgroup.procs, one per hierarchy */
   uint32_t scope_count;
-  struct mur_text program; /* run, guests: what to execute, absolute */
-  struct mur_text cwd;     /* run: below cwd_fd, or empty; hold: the work folder, absolute */
+  struct mur_text program;   /* run, guests: what to execute, absolute */
+  struct mur_text cwd;       /* run: below cwd_fd, or empty; hold: the work folder, absolute */
   struct mur_span arguments; /* of mur_text */
   struct mur_span variables; /* of mur_text, NAME=value */
   struct mur_span trees;     /* of mur_tree, in the order of attaching */

@@ -1,27 +1,25 @@
 """What a guest host may still do once it has locked itself down. design/decisions.md 7.
 
-A runtime writes the spec with `lockdown_spec`; the forked host hands its descriptor to
-`lock_down`, which calls the helper's own code in the shared library libmur-lockdown.so. Nothing
-here imports more than that needs: it runs in a process that is about to lose its rights.
+The runtime decides here and writes a launch spec per host; the forked host hands its descriptor to
+`mur_lockdown` in the shared library, which is the helper's own code.
 """
 
-import ctypes
 import dataclasses
 import os
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
-from murmur.sandbox.launchspec import LaunchSpec, Limit, Rule, constant, encode, memfd
+from murmur.sandbox.launchspec import LaunchSpec, Rule, constant, encode, memfd
 
 NAME: Final = "libmur-lockdown.so"
 _VARIABLE: Final = "MURMUR_LOCKDOWN_LIBRARY"
-_ERROR_BYTES: Final = 1024
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Opening:
-    """A file or folder that the host still opens.
+    """A file or folder that the host still opens; never to execute it.
 
     `write` adds creating, changing and removing below it. `held` is a descriptor of the very
     object, compared with what the path leads to; -1: not compared. `optional`: skipped if missing.
@@ -33,38 +31,56 @@ class Opening:
     optional: bool = False
 
 
-class LockdownFailed(Exception):
-    """A step failed; others may be in force already, so the process must end."""
+class LibraryMissing(Exception):
+    """There is no libmur-lockdown.so. The message says where it was looked for."""
 
 
 def find_library(helper: Path | None = None) -> Path:
-    """libmur-lockdown.so: $MURMUR_LOCKDOWN_LIBRARY, else beside the helper. Raises LockdownFailed."""
+    """libmur-lockdown.so: $MURMUR_LOCKDOWN_LIBRARY, else beside the helper. Raises LibraryMissing."""
     named = os.environ.get(_VARIABLE)
     if named:
         return Path(named).absolute()
     if helper is not None and (path := helper.resolve().parent / NAME).exists():
         return path
-    where = "nowhere to look" if helper is None else f"not beside {helper}"
-    raise LockdownFailed(f"no {NAME}: {_VARIABLE} is not set, {where}")
+    where = "there is no helper" if helper is None else f"it is not beside {helper}"
+    raise LibraryMissing(f"no {NAME}: {_VARIABLE} is not set, and {where}")
 
 
-def lockdown_spec(
-    openings: Iterable[Opening],
-    *,
-    landlock: bool = True,
-    unix_sockets: bool = False,
-    limits: Iterable[Limit] = (),
-) -> int:
-    """A memfd with the spec of one guest host, to be passed to it. Raises OSError.
+def interpreter_openings() -> tuple[Opening, ...]:
+    """What this interpreter and its packages are read from, for modules imported after lockdown."""
+    folders = dict.fromkeys(
+        os.path.realpath(each) for each in (*sys.path, os.path.dirname(os.__file__)) if each
+    )
+    return tuple(Opening(each, optional=True) for each in folders)
 
-    `landlock` false is for a host kernel without it; the filter and the loss of capabilities stay.
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HostLockdown:
+    """The lockdown of every guest host of a session, by the host's name.
+
+    `library` is what find_library found. `landlock` false is for a kernel without it: the filter
+    and the loss of capabilities stay.
     """
+
+    library: str
+    openings: Mapping[str, tuple[Opening, ...]]
+    landlock: bool = True
+
+    def open_spec(self, host: str) -> int:
+        """A new descriptor of the launch spec for `host`; the caller closes it.
+
+        Raises KeyError for a host without an entry, OSError when no memfd can be made.
+        """
+        return lockdown_spec(self.openings[host], landlock=self.landlock)
+
+
+def lockdown_spec(openings: Iterable[Opening], *, landlock: bool = True) -> int:
+    """A memfd with the launch spec of one guest host. Raises OSError."""
     spec = LaunchSpec(
         verb="LOCKDOWN",
         flags=["SECCOMP", *(["LANDLOCK"] if landlock else [])],
-        seccomp=["GUEST", *(["UNIX_SOCKETS"] if unix_sockets else [])],
+        seccomp=["GUEST"],
         rules=[_rule(each) for each in openings] if landlock else (),
-        limits=tuple(limits),
     )
     return memfd(encode(spec))
 
@@ -83,13 +99,3 @@ def _rule(opening: Opening) -> Rule:
         device, inode = status.st_dev, status.st_ino
     path = os.path.realpath(opening.path)
     return Rule(path, access, device, inode, optional=opening.optional)
-
-
-def lock_down(spec_fd: int, library: Path) -> None:
-    """Gives up, for good, everything that the spec does not grant: capabilities, opening other
-    files, making processes, executing. Raises LockdownFailed with the step, call and errno; so it
-    does when the process has more than one thread."""
-    loaded = ctypes.CDLL(str(library))
-    error = ctypes.create_string_buffer(_ERROR_BYTES)
-    if loaded.mur_lockdown(ctypes.c_int(spec_fd), error, ctypes.c_size_t(_ERROR_BYTES)) != 0:
-        raise LockdownFailed(error.value.decode("utf-8", "replace"))
