@@ -1,4 +1,4 @@
-"""`mur install`: a project's artifacts, one artifact or a file, into the project or global store."""
+"""`mur install`: a project's artifacts, one artifact or a file, into one of the two stores."""
 
 import os
 from collections.abc import Sequence

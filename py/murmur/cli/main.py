@@ -12,8 +12,8 @@ from typing import Final
 
 import click
 
-from murmur.core.diagnostics import MurmurError
-from murmur.core.streams import complain, emit, report
+from murmur.core.diagnostics import MurmurError, error
+from murmur.core.streams import complain, emit, output_failure, report
 from murmur.core.version import VERSION
 
 
@@ -102,7 +102,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MurmurError as refusal:
         report(refusal.diagnostic)
         return refusal.exit_status
-    return result if isinstance(result, int) else 0
+    status = result if isinstance(result, int) else 0
+    reason = output_failure()
+    if status == 0 and reason is not None:
+        what = "failed to write to standard output"
+        report(error("E-IO-003", what=what, reason=reason, hint="").diagnostic)
+        return 1
+    return status
 
 
 def _show_usage(refusal: click.ClickException) -> None:

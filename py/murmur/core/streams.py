@@ -4,6 +4,7 @@ A closed reader never ends the work of a command; what could not be written is e
 handed to a `lost` sink (a session's `logs/bootstrap.log`). spec/diagnostics.md 3.
 """
 
+import errno
 import os
 import sys
 from collections.abc import Callable
@@ -14,6 +15,8 @@ from murmur.core.diagnostics import Diagnostic, render
 LostSink = Callable[[str], None]
 
 _lost: LostSink | None = None
+_broken: list[IO[str]] = []
+_failure: str | None = None
 
 
 def keep_lost_lines(sink: LostSink | None) -> None:
@@ -22,20 +25,33 @@ def keep_lost_lines(sink: LostSink | None) -> None:
     _lost = sink
 
 
+def output_failure() -> str | None:
+    """Why standard output took not every line, unless its reader just went away.
+
+    A command that otherwise succeeded ends with E-IO-003 then (CLI reference, *Piped output*).
+    """
+    return _failure
+
+
 def _write(stream: IO[str] | None, line: str) -> None:
-    if stream is not None:
+    if stream is not None and not any(stream is each for each in _broken):
         try:
             stream.write(line + "\n")
             stream.flush()
             return
-        except (OSError, ValueError):
-            _silence(stream)
+        except (OSError, ValueError) as failure:
+            _give_up(stream, failure)
     if _lost is not None:
         _lost(line)
 
 
-def _silence(stream: IO[str]) -> None:
-    """Points a broken stream's descriptor at /dev/null so that later writes cannot fail."""
+def _give_up(stream: IO[str], failure: OSError | ValueError) -> None:
+    """Writes no more to a stream; its descriptor goes to /dev/null, so that no flush can fail."""
+    global _failure
+    _broken.append(stream)
+    gone = isinstance(failure, ValueError) or failure.errno in (errno.EPIPE, errno.EBADF)
+    if stream is sys.stdout and not gone:
+        _failure = os.strerror(failure.errno or 0) if isinstance(failure, OSError) else ""
     try:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, stream.fileno())

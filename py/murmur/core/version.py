@@ -18,15 +18,24 @@ def build_commit() -> str | None:
     A packaged build has it baked into the file `commit` beside this module; a checkout is asked
     itself. git is not started: this runs on every `mur version` and in every launch.
     """
-    baked = _line(_HERE.with_name("commit"))
+    baked = baked_commit()
     if baked is not None:
-        return baked if _COMMIT.fullmatch(baked) else None
-    git = _HERE.resolve().parents[3] / ".git"
+        return baked
+    root = _HERE.resolve().parent.parent.parent
+    if root.name != "py":  # not a checkout, so a .git further up is somebody else's
+        return None
+    git = root.parent / ".git"
     if git.is_file():  # a linked worktree names its own directory
         git = git.parent / (_line(git) or "").removeprefix("gitdir: ")
     head = _line(git / "HEAD") or ""
     commit = _reference(git, head.removeprefix("ref: ")) if head.startswith("ref: ") else head
     return commit if commit is not None and _COMMIT.fullmatch(commit) else None
+
+
+def baked_commit() -> str | None:
+    """The commit that a packaged build carries; None in a checkout, or without one."""
+    baked = _line(_HERE.with_name("commit")) or ""
+    return baked if _COMMIT.fullmatch(baked) else None
 
 
 def _reference(git: Path, name: str) -> str | None:

@@ -20,7 +20,7 @@ from typing import Final
 
 from murmur.core.home import Home
 from murmur.core.safefs import Root, UnsafePath
-from murmur.core.version import VERSION, build_commit
+from murmur.core.version import VERSION, baked_commit
 from murmur.store.archive import decompression_ceiling
 
 Compile = Callable[[bytes, int], None]
@@ -48,7 +48,9 @@ def build_facts(environ: Mapping[str, str]) -> tuple[str, ...]:
 
     The guest package folds them into the engine key: `Guests.engine_key(*build_facts(environ))`.
     """
-    return VERSION, build_commit() or "", str(decompression_ceiling(environ))
+    # A checkout's HEAD moves with every commit and says nothing of what compiling gives; the
+    # engine's own version and settings are in the key already.
+    return VERSION, baked_commit() or "", str(decompression_ceiling(environ))
 
 
 def form_name(payload_sha256: str, key: str) -> str | None:

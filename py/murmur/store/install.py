@@ -140,14 +140,6 @@ def store_all(ready: Sequence[Ready], target: Target) -> Installed:
     return Installed(tuple(ready), adopted)
 
 
-def first_pins(ready: Sequence[tuple[FullName, Payload, str | None]]) -> Lock:
-    """The lock that a launch writes where there is none: operator pins of what it staged."""
-    lock = Lock()
-    for name, payload, tag in ready:
-        lock, _ = lock.merge(_pin(Ready(name, payload, tag)))
-    return lock
-
-
 def _check_record(item: Pinned, found: StoredArtifact) -> None:
     """Fit by the store's record alone, before any payload is read. Raises E-WIT-LEVEL-001."""
     record = found.record()

@@ -30,4 +30,4 @@ def test_lines_a_closed_reader_refused_go_to_the_sink() -> None:
     writer.stdin.flush()
     complaint = writer.stderr.read()
     assert writer.wait(timeout=30) == 0
-    assert "line 0" in complaint
+    assert complaint == "['line 0', 'line 1', 'line 2']\n"

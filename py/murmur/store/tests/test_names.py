@@ -54,4 +54,5 @@ def test_newest_is_by_semver_precedence_with_unparsable_versions_lowest() -> Non
         "1.2.0",
         "10.0.0",
     ]
-    assert sorted(ascending[::-1], key=version_order) == ascending
+    shuffled = ascending[5:] + ascending[:5][::-1]
+    assert sorted(shuffled, key=version_order) == ascending
