@@ -39,11 +39,11 @@ class TurnRequest:
         held = self.held_continuation()
         if held is None:
             return self.full_payload()
-        return _compact({**self._members(held.known), "continuation_id": held.id})
+        return _compact({**self.members(held.known), "continuation_id": held.id})
 
     def full_payload(self) -> str:
         """The JSON text with every message, which tokens are counted over."""
-        return _compact(self._members(0))
+        return _compact(self.members())
 
     def held_continuation(self) -> Continuation | None:
         """The continuation, when it is of this context and within this history."""
@@ -56,7 +56,8 @@ class TurnRequest:
         """Tokens of the full request, whatever a continuation saves. spec/artifacts.md 11.4."""
         return count_tokens(self.full_payload())
 
-    def _members(self, known: int) -> dict[str, Any]:
+    def members(self, known: int = 0) -> dict[str, Any]:
+        """The request as data, without its first `known` messages and without a continuation."""
         return {
             "model": self.model,
             "max_tokens": self.max_tokens,
