@@ -70,7 +70,7 @@ class Block(BaseModel):
     `result_type` is the dataclass whose fields carry the same names.
     """
 
-    model_config = ConfigDict(extra="allow", frozen=True, protected_namespaces=())
+    model_config = ConfigDict(extra="allow", frozen=True, protected_namespaces=(), defer_build=True)
 
     result_type: ClassVar[type[Any]]
     present_when_empty: ClassVar[frozenset[str]] = frozenset()
