@@ -13,6 +13,7 @@ from murmur_guest.exchange import (
     Block,
     DriverError,
     Progress,
+    Silence,
     counted,
     failure,
     text_block,
@@ -70,7 +71,7 @@ def from_events(events: Iterable[Mapping[str, Any]], cap: int, progress: Progres
     return _finish(turn, cap)
 
 
-def from_message(message: Mapping[str, Any], cap: int, progress: Progress) -> Answer:
+def from_message(message: Mapping[str, Any], cap: int) -> Answer:
     """An answer that came whole."""
     if message.get("type") == "error":
         raise _error(message)
@@ -80,7 +81,7 @@ def from_message(message: Mapping[str, Any], cap: int, progress: Progress) -> An
     if not isinstance(content, list):
         raise DriverError("driver: the Anthropic answer has no content")
     for index, block in enumerate(content):
-        _begin(turn, index, block, progress)
+        _begin(turn, index, block, Silence())
     return _finish(turn, cap)
 
 

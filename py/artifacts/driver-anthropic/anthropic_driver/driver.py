@@ -19,5 +19,5 @@ def answer(
     url = endpoint(environment, PATH)
     reply = ask(post, url, asking.headers(settings), asking.body(request, settings))
     if reply.whole is not None:
-        return answering.from_message(reply.whole, request.max_tokens, progress)
+        return answering.from_message(reply.whole, request.max_tokens)
     return answering.from_events(reply.events, request.max_tokens, progress)

@@ -35,6 +35,22 @@ class Progress(Protocol):
         """UTF-8 size of the call's input JSON so far."""
 
 
+class Silence:
+    """Reports nothing: for an answer that came whole, where nothing was streamed."""
+
+    def text(self, chunk: str) -> None:
+        """Not reported."""
+
+    def thinking(self, chunk: str) -> None:
+        """Not reported."""
+
+    def tool_call_started(self, call_id: str, name: str) -> None:
+        """Not reported."""
+
+    def tool_call_input_bytes(self, call_id: str, size: int) -> None:
+        """Not reported."""
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """One message of the history; `tool_call_id` and `is_error` belong to role `tool`."""
