@@ -17,6 +17,7 @@ from murmur.session.prepare import Prepared, declared_artifact
 from murmur.store.archive import BadArchive
 from murmur.store.checks import check_bytes
 from murmur.store.compiled import CompiledCache, build_facts, is_withheld
+from murmur.store.component import Contracts
 from murmur.store.levels import misfits, served_level
 from murmur.store.payload import Payload, unreadable
 
@@ -54,7 +55,7 @@ def open_payloads(prepared: Prepared) -> tuple[dict[str, Payload], list[Diagnost
         check_bytes(prepared.lock, declared, payload.sha256, prepared.platform)
         _check_role(entry, payload)
         if entry.runtime == "driver":
-            _check_driver_fit(entry, payload)
+            _check_driver_fit(entry, stored.contracts(payload))
         found = stored.platform_warning(payload)
         if found is not None:
             warnings.append(found)
@@ -82,8 +83,8 @@ def _check_role(entry: ArtifactEntry, payload: Payload) -> None:
         )
 
 
-def _check_driver_fit(entry: ArtifactEntry, payload: Payload) -> None:
-    found = misfits(payload.contracts, served_level())
+def _check_driver_fit(entry: ArtifactEntry, contracts: Contracts | None) -> None:
+    found = misfits(contracts, served_level())
     if found:
         first = found[0]
         raise error(

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from murmur.core.diagnostics import error
 from murmur.store.checks import conflict
+from murmur.store.component import Contracts
 from murmur.store.levels import misfits, served_level
 from murmur.store.lock import Lock, Pin, lock_path, pin_payloads, read_lock
 from murmur.store.names import LOCAL_SCOPE, FullName
@@ -70,8 +71,9 @@ def from_stores(
     platform = host_platform()
     stored = [resolve(item.name, item.version, stores, platform) for item in wanted]
     for item, found in zip(wanted, stored, strict=True):
-        if found is not None:
-            _check_record(item, found)
+        record = found.record() if found is not None else None
+        if record is not None:  # by the record alone, before any payload is read
+            require_fit(str(item), record.contracts)
     return [
         _open(found, target.store) if found is not None else fetch(item)
         for item, found in zip(wanted, stored, strict=True)
@@ -88,7 +90,7 @@ def newest_fitting(name: FullName, store: Store, refuse: Callable[[FullName], Ex
         platform = host_platform()
         for version in store.versions(name):
             found = store.find(name, version, platform)
-            if found is not None and not misfits(found.open().contracts, served_level()):
+            if found is not None and not misfits(found.contracts(found.open()), served_level()):
                 return Pinned(name, version)
     raise refuse(name)
 
@@ -97,7 +99,7 @@ def from_file(path: str) -> Ready:
     """The archive at `path` as `local/<name>`. Raises as `read_archive_file`; E-WIT-LEVEL-001."""
     payload = read_archive_file(path)
     name = FullName.of(LOCAL_SCOPE, payload.manifest.name)
-    require_fit(f"{name}@{payload.manifest.version}", payload)
+    require_fit(f"{name}@{payload.manifest.version}", payload.contracts)
     tag = None
     if payload.kind == "native":
         try:
@@ -110,10 +112,10 @@ def from_file(path: str) -> Ready:
     return Ready(name, payload, tag)
 
 
-def require_fit(reference: str, payload: Payload) -> None:
-    """Raises E-WIT-LEVEL-001 unless the payload's interfaces are the served ones."""
+def require_fit(reference: str, contracts: Contracts | None) -> None:
+    """Raises E-WIT-LEVEL-001 unless every interface is the served one."""
     level = served_level()
-    wrong = misfits(payload.contracts, level)
+    wrong = misfits(contracts, level)
     if wrong:
         raise error(
             "E-WIT-LEVEL-001",
@@ -140,25 +142,9 @@ def store_all(ready: Sequence[Ready], target: Target) -> Installed:
     return Installed(tuple(ready), adopted)
 
 
-def _check_record(item: Pinned, found: StoredArtifact) -> None:
-    """Fit by the store's record alone, before any payload is read. Raises E-WIT-LEVEL-001."""
-    record = found.record()
-    if record is None or record.contracts is None:
-        return
-    level = served_level()
-    wrong = misfits(record.contracts, level)
-    if wrong:
-        raise error(
-            "E-WIT-LEVEL-001",
-            artifact=item,
-            level=level.number,
-            reason="; ".join(str(misfit) for misfit in wrong),
-        )
-
-
 def _open(found: StoredArtifact, target: Store) -> Ready:
     payload = found.open()
-    require_fit(found.reference, payload)
+    require_fit(found.reference, found.contracts(payload))
     record = found.record()
     tag = found.tag if payload.kind == "native" else None
     return Ready(

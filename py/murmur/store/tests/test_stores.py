@@ -109,6 +109,18 @@ def test_a_missing_or_malformed_record_is_as_if_there_were_none(store: Store) ->
     assert stored.record() is None and stored.open().manifest.name == "my-tool"
 
 
+def test_interfaces_come_from_the_record_and_without_one_from_the_payload(store: Store) -> None:
+    stored = store.put(NAME, payload(wasm_zip()), None)
+    opened = stored.open()
+    assert stored.contracts(opened) == opened.contracts is not None
+    meta = stored.path.with_name("my-tool-0.1.0.meta.json")
+    meta.write_text(meta.read_text().replace("tool/run@0.2.0", "tool/run@0.9.9"))
+    changed = stored.contracts(opened)
+    assert changed is not None and changed.exports == ("murmur:tool/run@0.9.9",)
+    meta.unlink()
+    assert stored.contracts(opened) == opened.contracts
+
+
 def test_publish_never_overwrites_and_install_does(store: Store) -> None:
     store.put(NAME, payload(wasm_zip()), None, overwrite=False)
     before = everything_below(store.root)
