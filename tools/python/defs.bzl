@@ -202,7 +202,11 @@ def murmur_test(
         run inside Bazel's own sandbox, are tagged ["local", "exclusive"]; long ones ["long"].
     """
     runner = "//tools/python:run_pytest.py"
-    files = [src for src in srcs if src.split("/")[-1].split(":")[-1].startswith("test_")]
+    files = [
+        src
+        for src in srcs
+        if src.endswith(".py") and src.split("/")[-1].split(":")[-1].startswith("test_")
+    ]
     if not files:
         fail("murmur_test {} names no test_*.py".format(name))
     py_test(

@@ -4,6 +4,7 @@ Configuration is the repository's pyproject.toml; results go where Bazel wants i
 everything that a test leaves behind goes below TEST_TMPDIR, and --test_filter becomes pytest's -k.
 """
 
+import importlib.util
 import os
 import sys
 from pathlib import Path
@@ -23,6 +24,19 @@ def arguments(given: list[str], environment: dict[str, str]) -> list[str]:
     return line + given
 
 
+def settle_hypothesis() -> None:
+    """Makes property tests of the everyday suite repeatable and deaf to how busy a machine is."""
+    if importlib.util.find_spec("hypothesis") is None:
+        return
+    from hypothesis import HealthCheck, settings
+
+    slow = [HealthCheck.too_slow]
+    settings.register_profile(
+        "bazel", database=None, deadline=None, derandomize=True, suppress_health_check=slow
+    )
+    settings.load_profile("bazel")
+
+
 def main() -> int:
     """Prepares a home and a folder for temporary files, then hands over to pytest."""
     scratch = os.environ.get("TEST_TMPDIR")
@@ -34,6 +48,7 @@ def main() -> int:
     # Bytecode beside the sources would be written into the source tree that the runfiles link to.
     sys.dont_write_bytecode = True
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    settle_hypothesis()
     return int(pytest.main(arguments(sys.argv[1:], dict(os.environ))))
 
 

@@ -48,7 +48,10 @@ def debian_gcc(name, machine, cpu):
         opt_link_flags = ["-Wl,--gc-sections"],
         target_libc = "glibc",
         target_system_name = triple,
-        tool_paths = {program: "/usr/bin/{}-{}".format(triple, program) for program in programs},
+        tool_paths = dict(
+            {program: "/usr/bin/{}-{}".format(triple, program) for program in programs},
+            **{"llvm-cov": "/bin/false"}
+        ),
         toolchain_identifier = triple,
         unfiltered_compile_flags = [
             "-fno-canonical-system-headers",
