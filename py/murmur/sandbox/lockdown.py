@@ -36,10 +36,16 @@ class LibraryMissing(Exception):
 
 
 def find_library(helper: Path | None = None) -> Path:
-    """libmur-lockdown.so: $MURMUR_LOCKDOWN_LIBRARY, else beside the helper. Raises LibraryMissing."""
+    """libmur-lockdown.so: $MURMUR_LOCKDOWN_LIBRARY, else packed here, else beside the helper.
+
+    Raises LibraryMissing.
+    """
     named = os.environ.get(_VARIABLE)
     if named:
         return Path(named).absolute()
+    packed = Path(__file__).with_name(NAME)
+    if packed.exists():
+        return packed.absolute()
     if helper is not None and (path := helper.resolve().parent / NAME).exists():
         return path
     where = "there is no helper" if helper is None else f"it is not beside {helper}"
