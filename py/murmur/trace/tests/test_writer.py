@@ -186,9 +186,10 @@ def test_totals_are_counted_from_the_lines(writer: TraceWriter) -> None:
     failure = {"decision": "error", "error_code": "driver_error", "error": "x"}
     writer.write("inference", **call, **failure)
     writer.write("inference", **call, **failure, origin="hook:h", input_tokens=7)
+    writer.write("inference", **call, **failure, origin="hook:h")
     writer.write("inference", **call, **failure, input_tokens=1, output_tokens=1)
     expected = {
-        "turns": 3,
+        "turns": 4,
         "input_tokens": 18,
         "output_tokens": 3,
         "tool_calls": 1,
