@@ -150,9 +150,13 @@ def _fetch(home: Home) -> "Fetch":
 def _unserved(home: Home, name: "FullName", version: str | None) -> Exception:
     """The refusal of an artifact that no store holds; the configuration is read only now."""
     from murmur.store.sources import scope_repository, source_repositories, unserved
+    from murmur.store.stores import global_store
 
     repositories = source_repositories(home.config, Path.cwd() / ".murmur" / "config.yaml")
-    return unserved(name, version, scope_repository(name.scope, repositories))
+    machine = global_store(home.artifacts)
+    found = machine.payloads(name, version) if version is not None else ()
+    others = [stored.tag for stored in found if stored.tag is not None]
+    return unserved(name, version, scope_repository(name.scope, repositories), others)
 
 
 def _every_platform(item: "Pinned", machine: "Store", home: Home) -> None:

@@ -5,12 +5,14 @@ over the network is not built yet: a source that exists is reported as not answe
 never as not having the artifact. spec/registry.md 12, 13 and 21.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from murmur.core.diagnostics import MurmurError, error
 from murmur.manifest.document import BadDocument, parse_document
 from murmur.store.names import LOCAL_SCOPE, MURMUR_SCOPE, FullName
+from murmur.store.platforms import host_platform
 from murmur.store.references import Release
 
 MURMUR_REPOSITORY: Final = "murmur-nexus/default-artifacts"
@@ -40,9 +42,22 @@ def scope_repository(scope: str, repositories: tuple[str, ...]) -> str | None:
     return None
 
 
-def unserved(name: FullName, version: str | None, repository: str | None) -> MurmurError:
-    """The refusal of an artifact that is in no store; no version means the newest one."""
+def unserved(
+    name: FullName, version: str | None, repository: str | None, others: Sequence[str] = ()
+) -> MurmurError:
+    """The refusal of an artifact that no store has for this host; no version means the newest one.
+
+    `others` are the platforms that the global store does have it for.
+    """
     artifact = f"{name}@{version}" if version else name.text
+    if others and repository is None:
+        return error(
+            "E-REG-001",
+            artifact=artifact,
+            reason=f"is in the store for {', '.join(others)} only, and this host is "
+            f"{host_platform()}",
+            hint="build it for this host, and publish or install that build",
+        )
     if name.scope == LOCAL_SCOPE:
         hint = "a local/ artifact is installed from its .mur.zip file: "
         hint += f"mur install ./{name.name}-{version or '<version>'}.mur.zip"

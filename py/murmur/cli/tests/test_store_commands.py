@@ -147,6 +147,26 @@ def test_a_missing_local_artifact_prints_exactly_the_references_lines(box: Box) 
     assert sorted(path.name for path in box.cwd.iterdir()) == ["murmur.yaml"]
 
 
+def test_payloads_for_other_platforms_only_are_named(box: Box) -> None:
+    native = box.cwd / "native"
+    (native / "bin").mkdir(parents=True)
+    (native / "murmur.yaml").write_text(
+        "name: my-native\nversion: 0.1.0\nruntime: tool\nimplementation: native\n"
+        "requires_files: [bin/my-native]\n"
+    )
+    (native / "bin" / "my-native").write_text("#!/bin/sh\n")
+    box.ok("build", "native")
+    other = "darwin-x86_64"
+    archive = "native/my-native-0.1.0.mur.zip"
+    assert box.ok("publish", "--platform", other, archive) == ["Published local/my-native@0.1.0"]
+    box.write_project("local/my-native")
+    assert f"for {other} only" in box.refused("E-REG-001", "install")
+    detected, published = box.ok("publish", archive)
+    assert detected.startswith("Platform: ") and detected.endswith(" (auto-detected)")
+    assert published == "Published local/my-native@0.1.0"
+    assert box.ok("install") == ["Installed local/my-native@0.1.0 (project store)"]
+
+
 def test_a_refused_install_leaves_the_project_as_it_was(box: Box) -> None:
     box.write_tool()
     box.ok("build", "tool")
