@@ -11,6 +11,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+MAX_TEXT_CHARACTERS = 64 * 1024 * 1024
+"""What a guest may hand over at once, in a result or in one call of an import."""
+
 TOOL_RUN = "murmur:tool/run@0.2.0"
 TASK_INTERFACE = "murmur:task/task@0.1.0"
 STREAM_INTERFACE = "murmur:stream/events@0.1.0"
@@ -117,7 +120,7 @@ class GuestCall:
     """One call of one artifact's component.
 
     `compiled` is the compiled form's file, or a descriptor of it that stays the caller's; `key`
-    names its content, so that a host keeps it loaded. `answers` says whether `murmur:task` and
+    names its content, so that a host keeps it loaded. `in_task` says whether `murmur:task` and
     `murmur:stream` are served: without a task `request-input` traps and the stream functions do
     nothing.
     """
@@ -132,7 +135,7 @@ class GuestCall:
     preopens: tuple[Preopen, ...] = ()
     limits: Limits = Limits()
     gate: GateRules | None = None
-    answers: bool = True
+    in_task: bool = True
 
     @property
     def host(self) -> str:
@@ -157,7 +160,7 @@ def call_facts(call: GuestCall) -> dict[str, Any]:
         "preopens": [[item.guest_path, item.read_only] for item in call.preopens],
         "limits": asdict(call.limits),
         "gate": asdict(call.gate) if call.gate else None,
-        "answers": call.answers,
+        "in_task": call.in_task,
     }
 
 
@@ -180,7 +183,7 @@ def call_from_facts(
         ),
         limits=Limits(**facts["limits"]),
         gate=GateRules(**{**gate, "rules": tuple(gate["rules"])}) if gate else None,
-        answers=facts["answers"],
+        in_task=facts["in_task"],
     )
 
 

@@ -11,27 +11,46 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib.util
 import json
 import os
 import select
-import signal
 import socket
-import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from murmur.guest import failures
 from murmur.guest.calls import GuestCall, GuestFailure, GuestResult, call_facts, result_from_facts
 from murmur.guest.frames import BrokenFrame, Frame, PeerGone, receive_frame, send_frame
 from murmur.guest.lockdown import Lockdown
+from murmur.guest.processes import (
+    START_SECONDS,
+    GuestsFailed,
+    GuestsProcess,
+    HostProcess,
+    Starter,
+    ZygoteProcess,
+    reap,
+    zygote_argv,
+)
 
-START_SECONDS = 30.0
+__all__ = [
+    "Ask",
+    "CompileFailed",
+    "Compiled",
+    "Guests",
+    "GuestsFailed",
+    "GuestsProcess",
+    "InputRefused",
+    "Lockdown",
+    "OnEvent",
+    "Starter",
+]
+
 COMPILE_SECONDS = 600.0
 GRACE_SECONDS = 0.25
 """How long past its limit a call may go on: time for the epoch deadline to end it, which tells
@@ -39,7 +58,6 @@ where it was.
 """
 
 _CANCEL_POLL_SECONDS = 0.05
-_EXIT_STATUS_SECONDS = 1.0
 
 OnEvent = Callable[[str, dict[str, Any]], None]
 """Receives `murmur:stream/events` calls by name (`emit-chunk`, ...) and `request-denied`, in the
@@ -54,31 +72,8 @@ class InputRefused(Exception):
     """Nobody can answer a `request-input` (no task, or the wait ran out)."""
 
 
-class GuestsFailed(Exception):
-    """No host can be had: the zygote did not start, died, or the host could not be contained."""
-
-
 class CompileFailed(Exception):
     """The component cannot be compiled; the text is the engine's reason."""
-
-
-class GuestsProcess(Protocol):
-    """What a starter returns: the process that `argv` runs in, and the gateway's listener in its
-    network.
-    """
-
-    @property
-    def pid(self) -> int: ...
-    @property
-    def listener(self) -> socket.socket | None: ...
-    @property
-    def contained(self) -> bool: ...
-    @property
-    def reason(self) -> str | None: ...
-
-
-Starter = Callable[[list[str], socket.socket], GuestsProcess]
-"""Runs `argv` with the socket as descriptor 3 and an empty environment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,59 +84,6 @@ class Compiled:
     size: int
 
 
-def zygote_argv() -> list[str]:
-    """The zygote's command line: this interpreter, isolated, seeing only murmur and wasmtime beside
-    the library.
-    """
-    roots: list[str] = []
-    for name in ("murmur", "wasmtime"):
-        found = importlib.util.find_spec(name)
-        if found is None or not found.submodule_search_locations:
-            raise GuestsFailed(f"the package {name} is not installed")
-        root = str(Path(next(iter(found.submodule_search_locations))).resolve().parent)
-        if root not in roots:
-            roots.append(root)
-    program = f"import sys; sys.path[:0] = {roots!r}; from murmur.guest.zygote import main; main()"
-    return [sys.executable, "-I", "-S", "-c", program]
-
-
-class _Host:
-    """One host process: not usable before its `up` frame, of no use once `dead`."""
-
-    def __init__(
-        self, number: int, connection: socket.socket, pid: int, handle: int | None
-    ) -> None:
-        self.number = number
-        self.connection = connection
-        self.pid = pid
-        self.handle = handle
-        self.up = False
-        self.contained = False
-        self.dead = False
-
-    def kill(self) -> None:
-        """Ends the process at once, whatever it does."""
-        self.dead = True
-        with contextlib.suppress(ProcessLookupError):
-            if self.handle is not None:
-                signal.pidfd_send_signal(self.handle, signal.SIGKILL)
-            else:
-                os.kill(self.pid, signal.SIGKILL)
-
-    def has_ended(self) -> bool:
-        """Whether an idle host is gone: nothing comes from one unasked, so any news is its end."""
-        poll = select.poll()
-        poll.register(self.connection, select.POLLIN)
-        return bool(poll.poll(0))
-
-    def close(self) -> None:
-        """Closes what this side holds of it."""
-        self.connection.close()
-        if self.handle is not None:
-            os.close(self.handle)
-            self.handle = None
-
-
 class Guests:
     """A session's guests. `start` returns at once; the first use waits for the zygote."""
 
@@ -150,8 +92,8 @@ class Guests:
     ) -> None:
         self.process = process
         self._lockdown = lockdown
-        self._zygote = _Zygote(control)
-        self._hosts: dict[str, _Host] = {}
+        self._zygote = ZygoteProcess(control)
+        self._hosts: dict[str, HostProcess] = {}
         self._locks: dict[str, threading.Lock] = {}
         self._guard = threading.Lock()
 
@@ -260,13 +202,13 @@ class Guests:
         for host in list(self._hosts.values()):
             host.kill()
         self._zygote.close()
-        _reap(self.process.pid)
+        reap(self.process.pid)
 
     def _lock_of(self, name: str) -> threading.Lock:
         with self._guard:
             return self._locks.setdefault(name, threading.Lock())
 
-    def _host(self, name: str) -> _Host:
+    def _host(self, name: str) -> HostProcess:
         """The live host of that name; the caller holds its lock."""
         host = self._hosts.get(name)
         if host is not None and host.up and host.has_ended():
@@ -299,7 +241,7 @@ class Guests:
         with contextlib.suppress(GuestsFailed):
             self._hosts[name] = self._start(name)
 
-    def _start(self, name: str) -> _Host:
+    def _start(self, name: str) -> HostProcess:
         if self._lockdown is None:
             return self._zygote.fork(None, ())
         spec = self._lockdown.open_spec(name)
@@ -309,91 +251,7 @@ class Guests:
             os.close(spec)
 
 
-class _Zygote:
-    """The control socket, shared by threads under one lock."""
-
-    def __init__(self, control: socket.socket) -> None:
-        self._control = control
-        self._lock = threading.Lock()
-        self._facts: dict[str, Any] | None = None
-        self._next = 0
-        self._exits: dict[int, int] = {}
-
-    def engine_facts(self) -> dict[str, Any]:
-        """What the zygote says of its engine, waiting for it if need be."""
-        with self._lock:
-            return self._await_ready()
-
-    def fork(self, library: str | None, specs: tuple[int, ...]) -> _Host:
-        """A new host, not up yet. `GuestsFailed` when the zygote is gone or could not fork."""
-        ours, theirs = socket.socketpair()
-        try:
-            with self._lock, theirs:
-                self._await_ready()
-                number = self._next
-                self._next += 1
-                try:
-                    descriptors = (theirs.fileno(), *specs)
-                    send_frame(
-                        self._control, "host", descriptors=descriptors, id=number, library=library
-                    )
-                except (PeerGone, OSError) as gone:
-                    raise GuestsFailed(f"the guests' zygote ended: {gone}") from None
-                frame = self._receive(START_SECONDS, ("forked", "failed"), number)
-            if frame.kind == "failed":
-                raise GuestsFailed(f"no guest host could be started: {frame.facts['reason']}")
-            handle = frame.descriptors[0] if frame.descriptors else None
-            return _Host(number, ours, int(frame.facts["pid"]), handle)
-        except BaseException:
-            ours.close()
-            raise
-
-    def exit_of(self, host: _Host) -> str:
-        """How a host ended, in words; waits up to a second for the zygote to say."""
-        with self._lock:
-            try:
-                if host.number not in self._exits:
-                    self._receive(_EXIT_STATUS_SECONDS, ("exited",), host.number)
-            except GuestsFailed:
-                return "with its zygote"
-            status = self._exits.pop(host.number)
-        if status >= 0:
-            return f"exit status {status}"
-        with contextlib.suppress(ValueError):
-            return signal.Signals(-status).name
-        return f"signal {-status}"
-
-    def close(self) -> None:
-        """Ends the zygote, and with it whatever host is left."""
-        with contextlib.suppress(OSError):
-            self._control.shutdown(socket.SHUT_RDWR)
-        with self._lock:
-            self._control.close()
-
-    def _await_ready(self) -> dict[str, Any]:
-        if self._facts is None:
-            self._facts = dict(self._receive(START_SECONDS, ("ready",), None).facts["engine"])
-        return self._facts
-
-    def _receive(self, seconds: float, kinds: tuple[str, ...], number: int | None) -> Frame:
-        """The next frame of one of these kinds about that host; ends of other hosts are noted on
-        the way.
-        """
-        end = time.monotonic() + seconds
-        while True:
-            try:
-                self._control.settimeout(max(end - time.monotonic(), 0.001))
-                frame = receive_frame(self._control)
-            except (PeerGone, BrokenFrame, OSError) as gone:
-                raise GuestsFailed(f"the guests' zygote does not answer: {gone}") from None
-            if frame.kind == "exited":
-                self._exits[int(frame.facts["id"])] = int(frame.facts["status"])
-            if frame.kind in kinds and frame.facts.get("id") == number:
-                return frame
-            frame.close()
-
-
-def _await_up(host: _Host) -> None:
+def _await_up(host: HostProcess) -> None:
     frame = _await_frame(host, time.monotonic() + START_SECONDS, None)
     if frame is None:
         raise GuestsFailed(f"a guest host was not up within {START_SECONDS:g} s")
@@ -405,7 +263,7 @@ def _await_up(host: _Host) -> None:
 
 
 def _await_result(
-    host: _Host,
+    host: HostProcess,
     call: GuestCall,
     on_event: OnEvent | None,
     ask: Ask | None,
@@ -456,7 +314,7 @@ def _answer(ask: Ask | None, prompt: str) -> dict[str, Any]:
         return {"error": str(refused)}
 
 
-def _await_frame(host: _Host, end: float, cancel: threading.Event | None) -> Frame | None:
+def _await_frame(host: HostProcess, end: float, cancel: threading.Event | None) -> Frame | None:
     """The next frame, or None when `end` passes or `cancel` is set first."""
     poll = select.poll()
     poll.register(host.connection, select.POLLIN)
@@ -500,15 +358,3 @@ def _component_descriptor(component: Path | bytes) -> Iterator[int]:
         held.flush()
         held.seek(0)
         yield held.fileno()
-
-
-def _reap(pid: int) -> None:
-    """Collects the zygote where it is our child; kills it when it does not end by itself."""
-    end = time.monotonic() + _EXIT_STATUS_SECONDS
-    with contextlib.suppress(ChildProcessError, ProcessLookupError):
-        while os.waitpid(pid, os.WNOHANG)[0] == 0:
-            if time.monotonic() > end:
-                os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
-                return
-            time.sleep(0.005)

@@ -44,9 +44,14 @@ def load_failure(call: GuestCall, reason: str, stderr: str = "") -> GuestFailure
     return GuestFailure("load", f"{call.subject} could not be loaded: {reason}", (), stderr)
 
 
+def trap_failure(call: GuestCall, reason: str, stderr: str = "") -> GuestFailure:
+    """The call was ended for what the guest did."""
+    return GuestFailure("trap", f"{call.subject} trapped: {reason}", (), stderr)
+
+
 def crash_failure(call: GuestCall, how: str) -> GuestFailure:
     """The host process ended under the call."""
-    return GuestFailure("trap", f"{call.subject} trapped: its guest host ended ({how})")
+    return trap_failure(call, f"its guest host ended ({how})")
 
 
 def classify(

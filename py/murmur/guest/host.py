@@ -23,10 +23,11 @@ from typing import Any
 
 from wasmtime import Engine, Store, StoreContext, WasiConfig, WasmtimeError
 from wasmtime import _ffi as ffi
-from wasmtime.component import Component, Func, Instance, Linker, ResourceAny
+from wasmtime.component import Component, Func, Instance, Linker, ResourceAny, _enter
 
 from murmur.guest import failures
 from murmur.guest.calls import (
+    MAX_TEXT_CHARACTERS,
     TOOL_RUN,
     GuestCall,
     GuestResult,
@@ -38,7 +39,8 @@ from murmur.guest.frames import PeerGone, receive_frame, send_frame
 from murmur.guest.gate import Gate, OpenGate, decide, denied
 from murmur.guest.linking import SERVED, Bridge
 from murmur.guest.memory import MemoryAccount
-from murmur.guest.values import lift_result, lower_input
+from murmur.guest.values import ResultTooLarge, lift_result, lower_input
+from murmur.manifest import network
 
 TICK_SECONDS = 0.1
 STDERR_TAIL_BYTES = 16384
@@ -109,11 +111,14 @@ class RunningCall:
         return len(data)
 
     def event(self, kind: str, facts: dict[str, Any]) -> None:
-        if self._call.answers:
+        if self._call.in_task:
+            for fact in facts.values():
+                _bounded(fact)
             send_frame(self._connection, "event", name=kind, facts=facts)
 
     def request_input(self, prompt: str) -> str:
-        if not self._call.answers or self._call.role != "tool":
+        _bounded(prompt)
+        if not self._call.in_task or self._call.role != "tool":
             raise WasmtimeError("request-input is served to a tool within a task only")
         self._ticker.stop()
         send_frame(self._connection, "ask", prompt=prompt)
@@ -143,9 +148,12 @@ class RunningCall:
         return denied()
 
 
-def _allows(rules: tuple[str, ...]) -> Any:
-    from murmur.manifest import network
+def _bounded(value: object) -> None:
+    if isinstance(value, str) and len(value) > MAX_TEXT_CHARACTERS:
+        raise WasmtimeError(f"a text of {len(value)} characters is more than the runtime takes")
 
+
+def _allows(rules: tuple[str, ...]) -> Any:
     parsed = tuple(network.parse_rule(rule) for rule in rules)
     return lambda scheme, host, port: network.allows(parsed, scheme, host, port) is not None
 
@@ -199,6 +207,7 @@ class Host:
         store = Store(self._engine)
         self._account.start(call.limits.memory_bytes)
         self._bridge.current = running
+        _enter.LAST_EXCEPTION = None  # an instantiation that fails leaves one behind
         self._ticker.start()
         try:
             return self._run_in(store, component, call, running)
@@ -229,12 +238,20 @@ class Host:
             return failures.classify(
                 call, text or str(error), denial, running.stderr, loading=loading
             )
+        except PeerGone:
+            raise
+        except (
+            Exception
+        ) as error:  # one of our own answers to an import failed: the call, not the host
+            return failures.trap_failure(call, f"an import failed: {error!r}", running.stderr)
         try:
             return lift_result(returned)
         except (KeyError, TypeError):
             return failures.load_failure(
                 call, f"{call.function} returns another shape than {TOOL_RUN}"
             )
+        except ResultTooLarge as error:
+            return failures.trap_failure(call, str(error), running.stderr)
 
     def _load(self, call: GuestCall) -> Component:
         component = self._components.get(call.key)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from wasmtime.component import Record
 
-from murmur.guest.calls import Attachment, ToolInput, ToolResult
+from murmur.guest.calls import MAX_TEXT_CHARACTERS, Attachment, ToolInput, ToolResult
+
+
+class ResultTooLarge(Exception):
+    """More text than the runtime takes from one call."""
 
 
 def lower_input(tool_input: ToolInput) -> Record:
@@ -15,9 +19,12 @@ def lower_input(tool_input: ToolInput) -> Record:
 
 
 def lift_result(record: Record) -> ToolResult:
-    """`tool-result@0.2.0` as the engine gives it; `KeyError` when the record has another shape."""
+    """`tool-result@0.2.0` as the engine gives it; `KeyError` when the record has another shape.
+
+    `ResultTooLarge` when it holds more than the runtime takes.
+    """
     fields = vars(record)
-    return ToolResult(
+    result = ToolResult(
         status=fields["status"],
         summary=fields["summary"],
         data=fields["data"],
@@ -29,3 +36,9 @@ def lift_result(record: Record) -> ToolResult:
             for item in fields["attachments"]
         ),
     )
+    texts = (result.summary, result.data, result.data_path)
+    pairs = (*result.metadata, *((each.media_type, each.path) for each in result.attachments))
+    size = sum(len(text or "") for text in texts) + sum(len(a) + len(b) for a, b in pairs)
+    if size > MAX_TEXT_CHARACTERS:
+        raise ResultTooLarge(f"it returned {size} characters, more than {MAX_TEXT_CHARACTERS}")
+    return result

@@ -29,9 +29,13 @@ def main() -> None:
     connection = socket.socket(fileno=CONTROL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        Zygote(connection).serve()
-    except KeyboardInterrupt:
-        pass
+        zygote = Zygote(connection)
+    except Exception as error:
+        from murmur.guest.frames import send_frame
+
+        send_frame(connection, "unready", reason=f"{type(error).__name__}: {error}")
+        raise
+    zygote.serve()
     os._exit(0)
 
 
@@ -54,13 +58,13 @@ class Zygote:
         self._engine = new_engine(self._account)
         self._bridge = Bridge()
         self._linker = tool_linker(self._engine, self._bridge)
-        self._gate = Gate(self._engine)
         self._libraries: dict[str, ctypes.CDLL] = {}
         self._children: dict[int, int] = {}
         self._libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+        send_frame(connection, "ready", engine=engine_facts(self._engine))
+        self._gate = Gate(self._engine)
         gc.collect()
         gc.freeze()
-        send_frame(connection, "ready", engine=engine_facts(self._engine))
 
     def serve(self) -> None:
         """Handles requests and children's ends until the control socket ends."""

@@ -175,6 +175,8 @@ _OUTDATED = """(module
   (func (export "murmur:tool/run@0.1.0#run") (param i32 i32) (result i32) (i32.const 16)))
 """
 
+_CHUNK = '(import "murmur:stream/events@0.1.0" "emit-chunk" (func $chunk (param i32 i32)))'
+
 _STARTS_MANY = f"""(component
   (core module $empty)
   {"(core instance (instantiate $empty))" * 12})
@@ -234,6 +236,27 @@ _GUESTS: Mapping[str, tuple[str | None, str]] = {
   (import "murmur:stream/events@0.1.0" "tool-call-started" (func $started (param i32 i32 i32 i32)))
   (import "murmur:stream/events@0.1.0" "tool-call-input-bytes" (func $bytes (param i32 i32 i64)))
 """,
+        ),
+    ),
+    "flood": ("plain", _guest("(call $passed (i32.const 65536) (i32.const 70000000))", pages=1200)),
+    "shout": (
+        "speaker",
+        _guest(
+            "(call $chunk (i32.const 65536) (i32.const 70000000)) (unreachable)",
+            imports=_CHUNK,
+            pages=1200,
+        ),
+    ),
+    "babble": (
+        "speaker",
+        _guest(
+            """
+    (loop $again
+      (call $chunk (local.get $data) (local.get $size))
+      (br $again))
+    (unreachable)
+""",
+            imports=_CHUNK,
         ),
     ),
     "ask": (

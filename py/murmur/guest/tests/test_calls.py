@@ -21,7 +21,8 @@ from murmur.guest.calls import (
     ToolInput,
     ToolResult,
 )
-from murmur.guest.client import CompileFailed, Guests, InputRefused, zygote_argv
+from murmur.guest.client import CompileFailed, Guests, InputRefused
+from murmur.guest.processes import zygote_argv
 
 Call = Callable[..., GuestResult]
 
@@ -57,7 +58,7 @@ def test_a_guest_that_spins_is_ended_on_time_and_the_next_call_works(call: Call)
         "tool 'spin' exceeded its 1s execution deadline (capabilities.limits.deadline_seconds)"
     )
     assert failure.backtrace, "the epoch deadline ends a spinning guest and tells where it was"
-    assert 1.0 <= took < 1.6
+    assert 1.0 <= took < 2.5
     assert call("echo", "next") == ToolResult("passed", data="next")
 
 
@@ -71,10 +72,10 @@ def test_a_guest_that_sleeps_is_ended_on_time_and_the_next_call_works(
     took = time.monotonic() - started
     assert failure.kind == "deadline"
     assert "exceeded its 1s execution deadline" in failure.message
-    assert 1.0 <= took < 1.6
+    assert 1.0 <= took < 2.5
     started = time.monotonic()
     assert call("echo", "next") == ToolResult("passed", data="next")
-    assert time.monotonic() - started < 0.3, "the successor was started at once"
+    assert time.monotonic() - started < 1, "the successor was started at once"
     assert guests._hosts["tools"].pid != host
     with pytest.raises(ProcessLookupError):
         os.kill(host, 0)
@@ -84,7 +85,7 @@ def test_a_guest_that_spins_while_it_starts_is_ended_on_time(call: Call) -> None
     started = time.monotonic()
     failure = _failure(call("spin_at_start", limits=Limits(deadline_seconds=1)))
     assert failure.kind == "deadline"
-    assert time.monotonic() - started < 1.6
+    assert time.monotonic() - started < 2.5
 
 
 def test_ending_a_tool_costs_the_drivers_host_nothing(call: Call, guests: Guests) -> None:
@@ -258,7 +259,7 @@ def test_stream_calls_reach_the_runtime_in_order(call: Call) -> None:
 
 def test_stream_calls_do_nothing_outside_a_task(call: Call) -> None:
     heard: list[str] = []
-    result = call("speak", "hi", answers=False, on_event=lambda name, facts: heard.append(name))
+    result = call("speak", "hi", in_task=False, on_event=lambda name, facts: heard.append(name))
     assert result == ToolResult("passed", data="hi") and heard == []
 
 
@@ -272,7 +273,7 @@ def test_request_input_waits_for_the_answer_and_the_wait_is_not_charged(call: Ca
 
 
 @pytest.mark.parametrize(
-    "settings", [{"role": "driver"}, {"answers": False}, {}], ids=["driver", "no-task", "no-answer"]
+    "settings", [{"role": "driver"}, {"in_task": False}, {}], ids=["driver", "no-task", "no-answer"]
 )
 def test_request_input_traps_at_once_where_nobody_can_answer(
     call: Call, settings: dict[str, Any]
@@ -317,7 +318,7 @@ def test_cancelling_ends_the_call_at_once_and_the_next_call_works(call: Call) ->
     threading.Timer(0.2, cancel.set).start()
     started = time.monotonic()
     assert _failure(call("sleep", cancel=cancel)).kind == "cancelled"
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 2
     assert isinstance(call("echo", "x"), ToolResult)
 
 
@@ -387,3 +388,45 @@ def test_the_engine_key_is_sixteen_hex_digits_and_depends_on_the_build(guests: G
 def test_the_zygote_runs_isolated_from_the_users_python() -> None:
     argv = zygote_argv()
     assert argv[1:4] == ["-I", "-S", "-c"]
+
+
+def test_a_guest_that_returns_more_than_the_runtime_takes_fails_and_the_host_lives(
+    call: Call, guests: Guests
+) -> None:
+    call("echo", "x")
+    host = guests._hosts["tools"].pid
+    failure = _failure(call("flood", "result"))
+    assert failure.kind == "trap" and "more than" in failure.message
+    call("echo", "x")
+    assert guests._hosts["tools"].pid == host
+
+
+def test_a_guest_that_says_more_at_once_than_the_runtime_takes_traps(call: Call) -> None:
+    heard: list[str] = []
+    failure = _failure(call("shout", "x", on_event=lambda name, facts: heard.append(name)))
+    assert failure.kind == "trap" and "more than" in failure.message
+    assert heard == []
+
+
+def test_a_guest_that_never_stops_talking_is_ended_on_time(call: Call) -> None:
+    count = 0
+
+    def hear(name: str, facts: dict[str, Any]) -> None:
+        nonlocal count
+        count += 1
+
+    started = time.monotonic()
+    failure = _failure(call("babble", "x", on_event=hear, limits=Limits(deadline_seconds=0.5)))
+    assert failure.kind == "deadline" and count > 10
+    assert time.monotonic() - started < 2
+
+
+def test_an_exception_of_the_runtimes_own_listener_ends_the_call_and_the_next_works(
+    call: Call,
+) -> None:
+    def fail(name: str, facts: dict[str, Any]) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        call("speak", "x", on_event=fail)
+    assert isinstance(call("echo", "x"), ToolResult)

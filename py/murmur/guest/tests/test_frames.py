@@ -144,7 +144,7 @@ def test_a_call_survives_its_frame() -> None:
         preopens=(Preopen(8, "."), Preopen(9, "state", True)),
         limits=Limits(1, 2, 3, 4.5),
         gate=GateRules("127.0.0.1:1", "tok", ("a", "b"), True),
-        answers=False,
+        in_task=False,
     )
     assert call_from_facts(call_facts(call), 7, (8, 9)) == call
 
