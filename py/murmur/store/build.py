@@ -130,7 +130,7 @@ def write_archive(target: str, entries: Sequence[Entry], level: int | None) -> N
 
 def secret_warnings(manifest: bytes, path: str) -> list[Diagnostic]:
     """W-SEC-004 for every literal secret in a manifest that has parsed already."""
-    document = parse_document(manifest.decode("utf-8"))
+    document = parse_document(manifest.decode("utf-8-sig"))
     return [
         warning("W-SEC-004", path=path, field=literal.path, masked=literal.masked)
         for literal in find_literals(document.value)

@@ -189,4 +189,4 @@ def _decode(manifest: bytes, source: str) -> str:
     """A manifest's text, known to be a mapping. Raises E-MAN-002."""
     path = os.path.join(source, MANIFEST)
     parse_artifact_manifest(manifest, path)
-    return manifest.decode("utf-8")
+    return manifest.decode("utf-8-sig")

@@ -197,3 +197,9 @@ def test_an_old_upstream_auth_is_built_as_it_is_with_w_man_001(source: Path) -> 
     built = build(str(source))
     assert [w.code for w in built.warnings] == ["W-MAN-001"]
     assert packed(built).read("murmur.yaml") == (source / "murmur.yaml").read_bytes()
+
+
+def test_a_manifest_that_begins_with_a_byte_order_mark_is_packed_as_it_is(source: Path) -> None:
+    path = source / "murmur.yaml"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert packed(build(str(source))).read("murmur.yaml") == path.read_bytes()
