@@ -27,6 +27,8 @@ DROPPED_NAMES = ("RECORD", "INSTALLER", "REQUESTED", "WHEEL", "direct_url.json",
 
 def wanted(name: str) -> bool:
     """Whether a file belongs into the payload."""
+    if ".dist-info/sboms/" in name:
+        return False  # of one build of one wheel: two interpreters' wheels disagree
     return not name.endswith(DROPPED_SUFFIXES) and PurePosixPath(name).name not in DROPPED_NAMES
 
 
@@ -169,9 +171,10 @@ def main() -> None:
     name = hashlib.sha256(manifest).hexdigest()
     outer["zipapp_facts.py"] = facts(options.entry, options.machine, name, options.version)
     outer["payload.zip"] = payload.getvalue()
-    archive = io.BytesIO()
+    archive = io.BytesIO(SHEBANG)
+    archive.seek(len(SHEBANG))
     write_zip(archive, outer, [], stored=True)
-    options.output.write_bytes(SHEBANG + archive.getvalue())
+    options.output.write_bytes(archive.getvalue())
     options.output.chmod(0o755)
 
 

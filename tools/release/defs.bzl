@@ -51,14 +51,15 @@ _machine_transition = transition(
 
 def _release_files_impl(ctx):
     outputs = []
+    [version] = [file for file in ctx.files._core if file.basename == "version.py"]
     named = ctx.actions.declare_file(ctx.label.name + ".version")
     ctx.actions.run_shell(
-        arguments = [ctx.attr.version, ctx.file._version.path, named.path],
+        arguments = [ctx.attr.version, version.path, named.path],
         command = """grep -qxF "VERSION: Final = \\"$1\\"" "$2" && echo "$1" >"$3" || {
   echo "the release is named $1, and $2 says otherwise" >&2
   exit 1
 }""",
-        inputs = [ctx.file._version],
+        inputs = [version],
         outputs = [named],
     )
     for program, targets in [("mur", ctx.attr.zipapp), ("mur-sandbox", ctx.attr.helper)]:
@@ -85,10 +86,7 @@ release_files = rule(
         "machine": attr.string(mandatory = True, values = MACHINES.keys()),
         "version": attr.string(mandatory = True),
         "zipapp": attr.label(cfg = _machine_transition, mandatory = True),
-        "_version": attr.label(
-            allow_single_file = True,
-            default = "//py/murmur/core:version.py",
-        ),
+        "_core": attr.label(default = "//py/murmur/core"),
         "_allowlist_function_transition": attr.label(
             default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
         ),
