@@ -34,12 +34,16 @@ int descriptors_keep(const int *keep, int count) {
   return close_range_or_fail(first, UINT_MAX, 0);
 }
 
-/* Ignored signals and a blocked mask outlive exec: Python ignores SIGPIPE and SIGXFSZ. */
+/*
+ * Ignored signals and a blocked mask outlive exec: Python ignores SIGPIPE and SIGXFSZ. The raw call
+ * also reaches the two signals that the C library keeps to itself and ignores in what it spawns.
+ */
 int signals_reset(void) {
-  struct sigaction normal = {.sa_handler = SIG_DFL};
-  for (int number = 1; number < NSIG; number++)
-    if (number != SIGKILL && number != SIGSTOP)
-      sigaction(number, &normal, NULL); /* EINVAL for the two that libc keeps to itself */
+  static const uint64_t normal[4]; /* the kernel's struct sigaction: SIG_DFL, no flags, no mask */
+  for (int number = 1; number <= 64; number++)
+    if (number != SIGKILL && number != SIGSTOP &&
+        syscall(SYS_rt_sigaction, number, normal, NULL, sizeof(uint64_t)) != 0)
+      return failed("signals", "rt_sigaction", NULL);
   sigset_t none;
   sigemptyset(&none);
   if (sigprocmask(SIG_SETMASK, &none, NULL) != 0)

@@ -1,3 +1,3 @@
-from cffi import FFI
+from typing import Any
 
-ffi: FFI
+ffi: Any

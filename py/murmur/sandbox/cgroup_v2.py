@@ -62,7 +62,7 @@ def _words(path: Path) -> list[str]:
 
 
 def _enable(base: Path, controllers: Sequence[str]) -> None:
-    """Turns the controllers on for the base's children; EBUSY: its own processes step aside first."""
+    """Turns the controllers on for the base's children; at EBUSY its own processes step aside."""
     control = base / "cgroup.subtree_control"
     wanted = [each for each in controllers if each not in _words(control)]
     if not wanted:

@@ -51,7 +51,7 @@ def read_elf(path: str) -> Elf | None:
                 return _parse(image)
         finally:
             os.close(descriptor)
-    except (OSError, ValueError, struct.error, IndexError):
+    except (OSError, ValueError, struct.error, IndexError, OverflowError):
         return None
 
 

@@ -31,9 +31,9 @@ class SetUpFailed(Exception):
 class Holder:
     """A held session: descriptors that each command's launch spec names.
 
-    `pidfd` is the session's pid 1, `workdir` the work folder through the session's mounts, `ruleset`
-    its Landlock rules (-1 below the Full tier). `memfd_noexec`: the kernel keeps memfds from being
-    executed, so the filter need not refuse them.
+    `pidfd` is the session's pid 1, `workdir` the work folder through the session's mounts,
+    `ruleset` its Landlock rules (-1 below the Full tier). `memfd_noexec`: the kernel keeps memfds
+    from being executed, so the filter need not refuse them.
     """
 
     pidfd: int
@@ -144,13 +144,11 @@ def _first_report(channel: socket.socket) -> Report | None:
 
 def _held(report: Report, lifeline: int) -> Holder:
     pidfd, workdir, *rest = (above_stdio(each) for each in report.descriptors)
-    return Holder(
-        pidfd, workdir, rest[0] if rest else -1, "MEMFD_NOEXEC" in report.facts, lifeline
-    )
+    return Holder(pidfd, workdir, rest[0] if rest else -1, "MEMFD_NOEXEC" in report.facts, lifeline)
 
 
 def reap(pid: int, seconds: float = _END_S) -> int | None:
-    """The wait status of a helper that is about to end; killed if it does not. None if it is lost."""
+    """The wait status of a helper about to end, killed if it does not; None if it is lost."""
     deadline = time.monotonic() + seconds
     delay = 0.0002
     killed = False

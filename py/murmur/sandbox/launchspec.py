@@ -22,7 +22,7 @@ def constant(name: str) -> int:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Tree:
-    """A folder attached in the session's mount namespace; device and inode as the runtime saw them."""
+    """A folder attached in the session's mounts; device and inode as the runtime saw them."""
 
     source: str
     target: str
@@ -56,7 +56,7 @@ class Limit:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LaunchSpec:
-    """One start of the helper. Descriptors are numbers that are open in the helper under that number."""
+    """One start of the helper. Descriptors are open in the helper under the same numbers."""
 
     verb: str
     flags: Sequence[str] = ()

@@ -70,7 +70,7 @@ class Demands:
     network: bool = False
     unix_sockets: bool = False
     workdir_exec: bool = False
-    resources: Resources = Resources()
+    resources: Resources = dataclasses.field(default_factory=Resources)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -106,9 +106,7 @@ class UnusableFolder(Exception):
     """A folder that contained commands could not use; the message names its owner."""
 
 
-def derive(
-    reading: HostReading, folders: Folders, demands: Demands, path: str
-) -> CommandPolicy:
+def derive(reading: HostReading, folders: Folders, demands: Demands, path: str) -> CommandPolicy:
     """The policy of a session; `path` is the operator's PATH.
 
     The applied tier is at most Full: nothing here asks for a composed root. Raises UnusableFolder
@@ -257,5 +255,3 @@ def _rules(
 def _held(path: str, access: int) -> Rule:
     status = os.stat(path)
     return Rule(path, access, status.st_dev, status.st_ino)
-
-

@@ -34,7 +34,7 @@ _STAGES: Final = ("landlock", "seccomp", "network", "mounts", "proc", "sealed", 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Stage:
-    """One attempt: whether it succeeded, else the failing call, its errno and the step it was in."""
+    """One attempt: whether it succeeded, else the failing call, its errno and its step."""
 
     ok: bool
     number: int = 0
@@ -53,7 +53,7 @@ class Stage:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostReading:
-    """The host's abilities, one Stage per mechanism. `userns_grant` is a value of containment.md 7."""
+    """The host's abilities, a Stage per mechanism; `userns_grant` as in containment.md 7."""
 
     linux: bool
     landlock: Stage
@@ -130,9 +130,7 @@ _ABSENT: Final = Stage(False, call="probe", error=errno.ENOSYS)
 
 def without_linux() -> HostReading:
     """The reading of a system that is not Linux (design/decisions.md 9)."""
-    return HostReading(
-        False, _ABSENT, _ABSENT, _ABSENT, _ABSENT, _ABSENT, _ABSENT, _ABSENT, "n/a"
-    )
+    return HostReading(False, _ABSENT, _ABSENT, _ABSENT, _ABSENT, _ABSENT, _ABSENT, _ABSENT, "n/a")
 
 
 def read_host(helper: Path) -> HostReading:

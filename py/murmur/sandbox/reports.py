@@ -71,7 +71,7 @@ def decode(data: bytes, descriptors: Sequence[int] = ()) -> Report:
 
 
 def receive(channel: socket.socket) -> Report | None:
-    """The next report, or None at end of file. Raises OSError (BlockingIOError on an empty socket)."""
+    """The next report, None at end of file. Raises OSError (BlockingIOError: nothing there)."""
     room = socket.CMSG_SPACE(_MOST_DESCRIPTORS * 4)
     data, ancillary, _, _ = channel.recvmsg(_SIZE, room, socket.MSG_CMSG_CLOEXEC)
     descriptors = array.array("i")

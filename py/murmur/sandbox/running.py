@@ -113,7 +113,7 @@ class RunningCommand:
         return self._result
 
     def pump(self, timeout: float | None = 0.0) -> CommandResult | None:
-        """Reads what is there, waiting at most `timeout` seconds for it; the result once it stands."""
+        """Reads what is there, waiting at most `timeout` seconds; the result once it stands."""
         with self._driving:
             if self._result is not None:
                 return self._result

@@ -34,7 +34,8 @@ class NotAllowed(Exception):
 class CommandSession:
     """Runs the commands of one session below its policy. Thread-safe.
 
-    The holder is started at the first command. `scope` None is the operator's waiver: rlimits alone.
+    The holder is started at the first command. `scope` None is the operator's waiver: rlimits
+    alone.
     """
 
     def __init__(self, policy: CommandPolicy, scope: Scope | None, helper: Path) -> None:
@@ -56,8 +57,8 @@ class CommandSession:
         timeout: float | None = None,
         cancel: threading.Event | None = None,
     ) -> CommandResult:
-        """Runs a command to its end. After `timeout` seconds, or once `cancel` is set, it is stopped
-        and the result says so.
+        """Runs a command to its end. After `timeout` seconds, or once `cancel` is set, it is
+        stopped and the result says so.
 
         `argv[0]` is a name of `shell.allow`; `cwd` a folder in the work folder, the work folder if
         not given. Raises NotAllowed. A set-up that fails is a result, not an exception.
@@ -78,7 +79,7 @@ class CommandSession:
     def start(
         self, argv: Sequence[str], env: Mapping[str, str], cwd: str | None = None
     ) -> RunningCommand:
-        """Starts a command; the caller drives it (RunningCommand). Raises NotAllowed, SetUpFailed."""
+        """Starts a command for the caller to drive. Raises NotAllowed, SetUpFailed."""
         binary = self._policy.binaries.get(argv[0])
         if binary is None:
             raise NotAllowed(argv[0])

@@ -81,7 +81,7 @@ Opener = Callable[..., Contained]
 
 @pytest.fixture
 def contain(helper: Path, reading: HostReading) -> Iterator[Opener]:
-    """Opens sessions; `base` is where their folders lie, a fresh folder outside /tmp if not given."""
+    """Opens sessions; `base` is where their folders lie, by default a new one outside /tmp."""
     if not reading.network.ok:
         pytest.skip(f"INCONCLUSIVE: no network namespace here: {reading.network.reason}")
     opened: list[Contained] = []

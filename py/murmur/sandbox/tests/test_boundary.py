@@ -187,9 +187,7 @@ def test_the_holder_and_the_runtime_do_not_give_away_their_environment(session: 
 
 
 @pytest.mark.parametrize("place", ["work", "tmp", "home"])
-def test_a_program_brought_along_is_not_executed_by_any_way(
-    session: Contained, place: str
-) -> None:
+def test_a_program_brought_along_is_not_executed_by_any_way(session: Contained, place: str) -> None:
     folder = {"work": session.folders.workdir, "tmp": "/tmp", "home": session.folders.home}[place]
     loader = next(path for path in session.policy.binaries["sh"].closure if "ld-linux" in path)
     assert session.sh(f"cp /bin/cat {folder}/prog && [ -s {folder}/prog ]").exit_code == 0
@@ -298,7 +296,7 @@ def test_two_commands_of_a_session_share_their_loopback(python: Contained) -> No
     [(1, 13), (16, 13), (17, 13), (2, 0), (10, 0), (29, 1), (31, 1), (40, 1)],
 )
 def test_socket_families_are_as_the_table_says(python: Contained, family: int, errno: int) -> None:
-    printed = perl(python, f'print socket(my $s, {family}, 1, 0) ? 0 : $!+0')
+    printed = perl(python, f"print socket(my $s, {family}, 1, 0) ? 0 : $!+0")
     assert int(printed) == errno
 
 
