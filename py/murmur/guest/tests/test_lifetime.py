@@ -8,10 +8,12 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from murmur.guest.calls import GuestResult, Preopen
 from murmur.guest.client import Guests, GuestsFailed
 
 from .starter import PlainProcess, plain_starter
@@ -150,3 +152,29 @@ def test_a_closed_host_is_never_signalled_again() -> None:
     host.handle, host.pid = None, os.getpid()
     host.kill()
     guests.close()
+
+
+def test_many_calls_leave_no_descriptor_and_no_memory_behind_in_a_host(
+    guests: Guests, call: Callable[..., GuestResult], tmp_path: Path
+) -> None:
+    def held() -> tuple[int, int]:
+        pid = guests._hosts["tools"].pid
+        status = Path(f"/proc/{pid}/status").read_text()
+        mapped = int(status.partition("VmSize:")[2].split()[0])
+        return len(os.listdir(f"/proc/{pid}/fd")), mapped
+
+    folder = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        preopens = (Preopen(folder, "."),)
+        for _ in range(5):
+            call("write", "made", preopens=preopens)
+            call("trap")
+        before = held()
+        for _ in range(50):
+            call("write", "made", preopens=preopens)
+            call("trap")
+        after = held()
+    finally:
+        os.close(folder)
+    assert after[0] <= before[0] + 3, "a few are closed a moment later"
+    assert after[1] - before[1] < 1024 * 1024, "a leaked memory would hold 4 GiB of addresses"
