@@ -17,7 +17,7 @@ def start(script: Sequence[Turn], key: str | None = None) -> Server:
 
 class _Messages:
     named_events = True
-    done = None
+    done: str | None = None
 
     def handles(self, path: str) -> bool:
         return path == "/v1/messages"

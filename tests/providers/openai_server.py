@@ -16,7 +16,7 @@ def start(script: Sequence[Turn], key: str | None = None) -> Server:
 
 class _OpenAi:
     named_events = False
-    done = "[DONE]"
+    done: str | None = "[DONE]"
 
     def handles(self, path: str) -> bool:
         return path in ("/v1/chat/completions", "/v1/responses")

@@ -185,15 +185,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("content-type", "text/event-stream; charset=utf-8")
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
-        sent = 0
-        for event in turn.get("events") or provider.events(turn, request):
+        events = turn.get("events") or provider.events(turn, request)
+        for sent, event in enumerate(events):
             if sent == turn.get("break_after", -1):
                 self.close_connection = True
                 return
             time.sleep(turn.get("delay_ms", 0) / 1000)
             name = f"event: {event.get('type')}\n" if provider.named_events else ""
             self._chunk(f"{name}data: {json.dumps(event)}\n\n")
-            sent += 1
         if provider.done is not None:
             self._chunk(f"data: {provider.done}\n\n")
         self.wfile.write(b"0\r\n\r\n")

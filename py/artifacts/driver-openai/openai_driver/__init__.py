@@ -1,1 +1,1 @@
-"""driver-openai: Chat Completions and Responses behind the driver contract (spec/artifacts.md 11, 16.1)."""
+"""driver-openai: Chat Completions and Responses as a driver (spec/artifacts.md 11, 16.1)."""

@@ -25,7 +25,6 @@ from murmur_guest.exchange import (
 from openai_driver.calls import (
     Call,
     arguments_of,
-    blocks,
     compact,
     cut_off,
     data_url,

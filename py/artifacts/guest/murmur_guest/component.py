@@ -1,7 +1,7 @@
 """The `murmur:tool/run` export of a driver, around a plain function.
 
-    class Run(exports.Run):
-        def run(self, input): return driver_result(answer, input)
+class Run(exports.Run):
+    def run(self, input): return driver_result(answer, input)
 """
 
 import os

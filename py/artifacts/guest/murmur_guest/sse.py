@@ -21,7 +21,8 @@ def read_events(pieces: Iterable[bytes]) -> Iterator[Event]:
 
     Raises DriverError when one event grows beyond all bounds.
     """
-    name, data, size = "", [], 0
+    data: list[str] = []
+    name, size = "", 0
     for line in _lines(pieces):
         if not line:
             if data:

@@ -80,13 +80,14 @@ def _object(data: str | None) -> dict[str, Any]:
 
 def _operation(given: dict[str, Any]) -> str:
     operation = given.get("operation")
-    if operation not in OPERATIONS:
+    if not isinstance(operation, str) or operation not in OPERATIONS:
         raise EditorError("invalid_input", f"operation is not one of {', '.join(OPERATIONS)}")
-    for key in given:
-        if key != "operation" and key not in OPERATIONS[operation]:
+    for key, value in given.items():
+        # Models that must fill every member of a schema send null for what does not apply.
+        if key != "operation" and value is not None and key not in OPERATIONS[operation]:
             known = ", ".join(OPERATIONS[operation])
             raise EditorError("invalid_input", f"{operation} takes {known}, not {key}")
-    return str(operation)
+    return operation
 
 
 def _text(given: dict[str, Any], key: str, default: str | None = None) -> str:

@@ -37,7 +37,7 @@ def lines_of(text: str) -> list[str]:
     """Its lines with their line ends (LF; a CR before it belongs to the line)."""
     pieces = text.split("\n")
     lines = [piece + "\n" for piece in pieces[:-1]]
-    return lines + [pieces[-1]] if pieces[-1] else lines
+    return [*lines, pieces[-1]] if pieces[-1] else lines
 
 
 def read_file(folder: Path, name: str, start: int | None, end: int | None) -> dict[str, Any]:

@@ -26,9 +26,7 @@ def find_in_files(
     try:
         wanted = re.compile(pattern)
     except re.error as problem:
-        raise EditorError(
-            "invalid_input", f"pattern is no regular expression: {problem}"
-        ) from None
+        raise EditorError("invalid_input", f"pattern is no regular expression: {problem}") from None
     if not 0 <= context <= CONTEXT_LINES:
         raise EditorError("invalid_input", f"context_lines is not in 0..{CONTEXT_LINES}")
     top = resolve(folder, name)
