@@ -167,9 +167,7 @@ class ZygoteProcess:
 
     def _await_ready(self) -> dict[str, Any]:
         if self._facts is None:
-            frame = self._receive(START_SECONDS, ("ready", "unready"), None)
-            if frame.kind == "unready":
-                raise GuestsFailed(f"the guests' zygote cannot serve: {frame.facts['reason']}")
+            frame = self._receive(START_SECONDS, ("ready",), None)
             self._facts = dict(frame.facts["engine"])
         return self._facts
 
@@ -184,6 +182,8 @@ class ZygoteProcess:
                 frame = receive_frame(self._control)
             except (PeerGone, BrokenFrame, OSError) as gone:
                 raise GuestsFailed(f"the guests' zygote does not answer: {gone}") from None
+            if frame.kind == "unready":
+                raise GuestsFailed(f"the guests' zygote cannot serve: {frame.facts['reason']}")
             if frame.kind == "exited":
                 self._exits[int(frame.facts["id"])] = int(frame.facts["status"])
             if frame.kind in kinds and frame.facts.get("id") == number:

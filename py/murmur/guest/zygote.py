@@ -20,6 +20,9 @@ import socket
 import sys
 import traceback
 
+from murmur.guest import lockdown
+from murmur.guest.frames import Frame, PeerGone, receive_frame, send_frame
+
 CONTROL = 3
 _PR_SET_PDEATHSIG = 1
 
@@ -31,11 +34,10 @@ def main() -> None:
     try:
         zygote = Zygote(connection)
     except Exception as error:
-        from murmur.guest.frames import send_frame
-
         send_frame(connection, "unready", reason=f"{type(error).__name__}: {error}")
         raise
-    zygote.serve()
+    with contextlib.suppress(PeerGone):
+        zygote.serve()
     os._exit(0)
 
 
@@ -43,15 +45,13 @@ class Zygote:
     """Everything that a forked host finds ready: engine, linker, gate."""
 
     def __init__(self, connection: socket.socket) -> None:
-        from murmur.guest import bytes_lists, host, lockdown
+        from murmur.guest import bytes_lists, host
         from murmur.guest.engine import engine_facts, new_engine
-        from murmur.guest.frames import send_frame
         from murmur.guest.gate import Gate
         from murmur.guest.linking import Bridge, tool_linker
         from murmur.guest.memory import MemoryAccount
 
         bytes_lists.install()
-        self._lockdown = lockdown
         self._host = host
         self._connection = connection
         self._account = MemoryAccount()
@@ -67,9 +67,7 @@ class Zygote:
         gc.freeze()
 
     def serve(self) -> None:
-        """Handles requests and children's ends until the control socket ends."""
-        from murmur.guest.frames import PeerGone, receive_frame
-
+        """Handles requests and children's ends; `PeerGone` when the control socket ends."""
         read_end, write_end = os.pipe()
         os.set_blocking(write_end, False)
         signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
@@ -84,15 +82,9 @@ class Zygote:
                 os.read(read_end, 4096)
                 self._reap()
             if self._connection.fileno() in ready:
-                try:
-                    frame = receive_frame(self._connection)
-                except PeerGone:
-                    return
-                self._fork(frame)
+                self._fork(receive_frame(self._connection))
 
     def _reap(self) -> None:
-        from murmur.guest.frames import send_frame
-
         for pid in list(self._children):
             done, status = os.waitpid(pid, os.WNOHANG)
             if done:
@@ -101,18 +93,15 @@ class Zygote:
                     self._connection, "exited", id=number, status=os.waitstatus_to_exitcode(status)
                 )
 
-    def _fork(self, frame: object) -> None:
-        from murmur.guest.frames import Frame, send_frame
-
-        assert isinstance(frame, Frame)
+    def _fork(self, frame: Frame) -> None:
         number = frame.facts["id"]
         try:
-            threads = self._lockdown.thread_count()
+            threads = lockdown.thread_count()
             if threads != 1:
                 raise OSError(f"the zygote has {threads} threads")
             path = frame.facts["library"]
             if path is not None and path not in self._libraries:
-                self._libraries[path] = self._lockdown.load_library(path)
+                self._libraries[path] = lockdown.load_library(path)
             parent = os.getpid()
             pid = os.fork()
         except OSError as error:
@@ -132,8 +121,6 @@ class Zygote:
         self, descriptors: tuple[int, ...], library: ctypes.CDLL | None, parent: int
     ) -> None:
         """Never returns. Any failure before serving is told to the runtime as `unready`."""
-        from murmur.guest.frames import PeerGone, send_frame
-
         status = 1
         try:
             if self._libc is not None:
@@ -147,8 +134,8 @@ class Zygote:
             connection = socket.socket(fileno=descriptors[0])
             try:
                 if library is not None:
-                    self._lockdown.apply(library, descriptors[1])
-            except self._lockdown.LockdownFailed as error:
+                    lockdown.apply(library, descriptors[1])
+            except lockdown.LockdownFailed as error:
                 send_frame(connection, "unready", reason=str(error))
                 os._exit(1)
             for descriptor in descriptors[1:]:

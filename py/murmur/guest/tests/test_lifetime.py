@@ -144,6 +144,19 @@ def test_a_zygote_that_cannot_serve_says_why() -> None:
     guests.close()
 
 
+def test_the_end_of_a_session_leaves_no_word_on_the_terminal() -> None:
+    program = (
+        "from murmur.guest.client import Guests;"
+        "from murmur.guest.tests.starter import plain_starter;"
+        "guests = Guests.start(plain_starter);"
+        "[guests.warm(f'h{number}') for number in range(8)];"
+        "guests.close()"
+    )
+    env = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, check=True)
+    assert (done.stdout, done.stderr) == (b"", b"")
+
+
 def test_a_closed_host_is_never_signalled_again() -> None:
     guests = Guests.start(plain_starter)
     guests.warm("tools")
