@@ -35,8 +35,8 @@ class Dialer(Protocol):
 def system_trust() -> ssl.SSLContext:
     """Certificate checks against the system's store, HTTP/1.1 only.
 
-    OpenSSL reads SSL_CERT_FILE and SSL_CERT_DIR at this moment: the caller builds the context
-    before a project's `.env` is loaded, so that a work folder cannot name its own authority.
+    The operator's SSL_CERT_FILE and SSL_CERT_DIR count, as for any program; a project's `.env` is
+    never put into this process's environment, so a work folder cannot name an authority.
     """
     trust = ssl.create_default_context(ssl.Purpose.SERVER_AUTH)
     trust.set_alpn_protocols(["http/1.1"])

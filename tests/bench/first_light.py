@@ -1,0 +1,87 @@
+"""What a launch, a contained command and a tool call cost: `bazel run //tests/bench:first_light`.
+
+Prints medians and, beside each, what it can be compared with. Nothing is asserted: the numbers are
+the machine's. Options: --times N (repetitions of the short ones; launches are a fifth of it),
+--artifacts DIR (archives of the default artifacts).
+"""
+
+import argparse
+import hashlib
+import os
+import platform
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.bench import contained, launches
+from tests.bench.timing import Row, program, repeat, show
+
+
+def main() -> int:
+    """Measures and prints. 1 when something that should run did not."""
+    options = _options()
+    _use_built_helper()
+    archives = sorted(options.artifacts.absolute().glob("*.mur.zip"))
+    with tempfile.TemporaryDirectory(prefix="murmur-bench-") as name:
+        root = Path(name)
+        print(f"Python {platform.python_version()}, Linux {platform.release()}, ", end="")
+        print(f"{os.cpu_count()} processors; installing and compiling first", flush=True)
+        try:
+            project = launches.prepare(root, launches.own_command_line(), archives)
+            rows = [
+                _launch_row(project, archives, max(options.times // 5, 3)),
+                contained.measure_command(root, options.times),
+                contained.measure_tool(root, _compiled(project, archives), options.times),
+            ]
+        except launches.Unmeasurable as failure:
+            print(f"cannot be measured: {failure}", file=sys.stderr)
+            return 1
+    print(show(rows))
+    return 0
+
+
+def _use_built_helper() -> None:
+    """Below `bazel run` the helper and its library lie among the runfiles."""
+    for variable, name in (
+        ("MURMUR_SANDBOX_HELPER", "mur-sandbox"),
+        ("MURMUR_LOCKDOWN_LIBRARY", "libmur-lockdown.so"),
+    ):
+        built = Path("c/sandbox", name).absolute()
+        if built.exists():
+            os.environ.setdefault(variable, str(built))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--times", type=int, default=50)
+    parser.add_argument("--artifacts", type=Path, default=Path("artifacts"))
+    return parser.parse_args()
+
+
+def _launch_row(project: launches.Project, archives: list[Path], times: int) -> Row:
+    ours = repeat(
+        "mur run to first inference request", times, lambda: launches.launch(project, archives)
+    )
+    python = [sys.executable, "-I", "-S", "-c", "pass"]
+    version = [*project.mur, "version"]
+    return Row(
+        ours,
+        (
+            repeat("mur version", times, program([*version, "--json"], quiet=True)),
+            repeat("python3 -I -S -c pass", times, program(python)),
+        ),
+    )
+
+
+def _compiled(project: launches.Project, archives: list[Path]) -> Path:
+    """The compiled form of tool-editor that installing left behind. Raises Unmeasurable."""
+    archive = next(each for each in archives if each.name.startswith("tool-editor-"))
+    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+    found = sorted((project.home / ".murmur" / "compiled").glob(f"{digest}-*.cwasm"))
+    if not found:
+        raise launches.Unmeasurable("tool-editor has no compiled form in the cache")
+    return found[0]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
