@@ -40,6 +40,11 @@ class Elf:
     interpreter: str | None
     needed: tuple[str, ...]
     search: tuple[str, ...]
+    names: bytes = b""
+
+    def mentions(self, symbol: str) -> bool:
+        """Whether its dynamic symbol table defines or wants a symbol of this name."""
+        return b"\0" + symbol.encode("ascii") + b"\0" in self.names
 
 
 def read_elf(path: str) -> Elf | None:
@@ -110,7 +115,7 @@ def _dynamic(
     needed = tuple(string(value) for tag, value in entries if tag == _DT_NEEDED)
     search = [string(value) for tag, value in entries if tag in (_DT_RPATH, _DT_RUNPATH)]
     folders = tuple(folder for text in search for folder in text.split(":") if folder)
-    return Elf(interpreter, needed, folders)
+    return Elf(interpreter, needed, folders, bytes(image[strings : strings + size]))
 
 
 def _file_offset(loads: list[tuple[int, int, int]], address: int) -> int:

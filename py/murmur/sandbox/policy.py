@@ -5,8 +5,10 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from murmur.sandbox import mounts
+from murmur.core.safefs import Root
+from murmur.sandbox import interpreters, mounts
 from murmur.sandbox.binaries import Binary, inside, resolve
+from murmur.sandbox.interpreters import Runtime
 from murmur.sandbox.launchspec import Limit, Rule, Tree, constant
 from murmur.sandbox.probe import MECHANISMS, HostReading, Tier
 from murmur.sandbox.resources import Resources
@@ -91,6 +93,7 @@ class CommandPolicy:
     private_proc: bool
     workdir_noexec: bool
     native_loaders: tuple[str, ...]
+    derived: Mapping[str, Runtime]
     trust_store: tuple[str, ...]
     name_resolution: tuple[str, ...]
     trees: tuple[Tree, ...]
@@ -106,8 +109,15 @@ class UnusableFolder(Exception):
     """A folder that contained commands could not use; the message names its owner."""
 
 
-def derive(reading: HostReading, folders: Folders, demands: Demands, path: str) -> CommandPolicy:
-    """The policy of a session; `path` is the operator's PATH.
+def derive(
+    reading: HostReading,
+    folders: Folders,
+    demands: Demands,
+    path: str,
+    host_facts: Root | None = None,
+) -> CommandPolicy:
+    """The policy of a session; `path` is the operator's PATH, `host_facts` where facts on
+    interpreters are kept between sessions (they are asked anew without).
 
     The applied tier is at most Full: nothing here asks for a composed root. Raises UnusableFolder
     where a root runtime has a work folder of another owner, and OSError for a missing folder.
@@ -119,6 +129,7 @@ def derive(reading: HostReading, folders: Folders, demands: Demands, path: str) 
         _check_owner(folders.workdir)
     writable = (folders.workdir, folders.temp, folders.home)
     binaries = resolve(demands.shell_allow, path, writable)
+    derived = interpreters.runtimes(binaries, path, writable, host_facts)
     loaders = tuple(name for name in binaries if loads_native_code(name, binaries[name].path))
     has_mounts = contained and reading.mounts.ok
     noexec = has_mounts and not demands.workdir_exec and not loaders
@@ -136,10 +147,11 @@ def derive(reading: HostReading, folders: Folders, demands: Demands, path: str) 
         private_proc=private_proc,
         workdir_noexec=noexec,
         native_loaders=loaders,
+        derived=derived,
         trust_store=trust,
         name_resolution=names,
-        trees=_trees(folders, binaries, noexec, maps_tmp) if has_mounts else (),
-        rules=_rules(folders, binaries, demands, trust, names),
+        trees=_trees(folders, binaries, derived, noexec, maps_tmp) if has_mounts else (),
+        rules=_rules(folders, binaries, demands, trust, names) + _derived_rules(derived),
         limits=process_limits(demands.resources),
     )
 
@@ -184,7 +196,11 @@ def _tree(source: str, target: str, *, noexec: bool, make_target: bool) -> Tree:
 
 
 def _trees(
-    folders: Folders, binaries: Mapping[str, Binary], noexec: bool, maps_tmp: bool
+    folders: Folders,
+    binaries: Mapping[str, Binary],
+    derived: Mapping[str, Runtime],
+    noexec: bool,
+    maps_tmp: bool,
 ) -> tuple[Tree, ...]:
     """What to attach, shallowest first: a deeper one must land on top of a shallower one."""
     tmp = os.path.realpath("/tmp")
@@ -193,6 +209,8 @@ def _trees(
         # Attaching /tmp hides what lies beneath it, so whatever is granted there comes back.
         used = [folders.runtime, folders.records]
         used += [os.path.dirname(each) for each in _executables(binaries)]
+        for runtime in derived.values():
+            used += [*runtime.folders, *(os.path.dirname(each) for each in runtime.files)]
         for path in used:
             if inside(path, [tmp]) and not inside(path, plan):
                 plan[path] = path in (folders.runtime, folders.records)
@@ -250,6 +268,17 @@ def _rules(
     rules += [Rule(path, read_tree, optional=True) for path in trust]
     rules += [Rule(path, read, optional=True) for path in names]
     return tuple(rules)
+
+
+def _derived_rules(derived: Mapping[str, Runtime]) -> tuple[Rule, ...]:
+    """Reading and listing, never executing. containment.md 16."""
+    folders = {path for each in derived.values() for path in each.folders}
+    files = {path for each in derived.values() for path in each.files}
+    read, read_tree = _access("READ_FILE"), _access("READ_FILE", "READ_DIR")
+    return (
+        *(Rule(path, read_tree, optional=True) for path in sorted(folders)),
+        *(Rule(path, read, optional=True) for path in sorted(files)),
+    )
 
 
 def _held(path: str, access: int) -> Rule:

@@ -62,6 +62,7 @@ class RunningCommand:
         outputs: dict[int, Stream],
         finished: Callable[["RunningCommand", Report | None], str | None],
         leftover: Callable[[list[int]], None],
+        exec_hint: str = "",
     ) -> None:
         self.on_output: Callable[[Stream, bytes], None] | None = None
         self._relay_pid = relay_pid
@@ -69,6 +70,7 @@ class RunningCommand:
         self._outputs = outputs
         self._finished = finished
         self._leftover = leftover
+        self._exec_hint = exec_hint
         self._kept: dict[Stream, list[bytes]] = {"stdout": [], "stderr": []}
         self._kept_bytes: dict[Stream, int] = {"stdout": 0, "stderr": 0}
         self._discarded = 0
@@ -185,7 +187,8 @@ class RunningCommand:
         ended, failure = self._ended, None
         code = -1 if ended is None else exit_code(ended.status)
         if self._failure is not None:
-            failure, code = f"sandbox setup failed before exec: {self._failure.detail}", -1
+            hint = self._exec_hint if self._failure.step == "exec" else ""
+            failure, code = f"sandbox setup failed before exec: {self._failure.detail}{hint}", -1
         elif ended is None:
             failure = "sandbox relay ended without saying how the command did"
         return CommandResult(

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from murmur.sandbox import resources
+from murmur.sandbox.binaries import Binary
 from murmur.sandbox.cgroup import Events, Scope
 from murmur.sandbox.helper import above_stdio, spawn
 from murmur.sandbox.holder import Holder, SetUpFailed, start_holder
@@ -92,7 +93,7 @@ class CommandSession:
                 except OSError as failure:
                     raise SetUpFailed(f"holder: {failure}") from failure
             try:
-                return self._launch(self._holder, binary.path, argv, env, self._relative(cwd))
+                return self._launch(self._holder, binary, argv, env, self._relative(cwd))
             except OSError as failure:
                 raise SetUpFailed(f"relay: {failure}") from failure
 
@@ -108,7 +109,7 @@ class CommandSession:
     def _launch(
         self,
         holder: Holder,
-        program: str,
+        binary: Binary,
         argv: Sequence[str],
         env: Mapping[str, str],
         cwd: str,
@@ -119,7 +120,7 @@ class CommandSession:
         report_fd = above_stdio(theirs.detach())
         spec_fd = -1
         try:
-            spec = self._run_spec(holder, report_fd, program, argv, env, cwd)
+            spec = self._run_spec(holder, report_fd, binary.path, argv, env, cwd)
             spec_fd = above_stdio(memfd(encode(spec)))
             before = self._scope.events() if self._scope is not None else None
             kept = (
@@ -140,7 +141,9 @@ class CommandSession:
                 if descriptor >= 0:
                     os.close(descriptor)
         outputs: dict[int, Stream] = {out_read: "stdout", err_read: "stderr"}
-        command = RunningCommand(pid, ours, outputs, self._finished, self._leave)
+        command = RunningCommand(
+            pid, ours, outputs, self._finished, self._leave, _exec_hint(binary, self._policy)
+        )
         alone = not self._running
         if not alone:
             self._running = {each: (old, False) for each, (old, _) in self._running.items()}
@@ -270,6 +273,16 @@ class _Drain:
         with self._lock:
             self._descriptors.discard(descriptor)
         os.close(descriptor)
+
+
+def _exec_hint(binary: Binary, policy: CommandPolicy) -> str:
+    """What else to say when the kernel refuses to execute this binary."""
+    if binary.interpreter is None or binary.interpreter in policy.binaries:
+        return ""
+    return (
+        f"; it is a script for {binary.interpreter}, which is not in shell.allow: "
+        f"allow that too, or another {binary.name} on PATH"
+    )
 
 
 def _not_started(detail: str) -> CommandResult:

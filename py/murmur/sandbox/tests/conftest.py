@@ -17,19 +17,22 @@ from murmur.sandbox.probe import HostReading, read_host
 from murmur.sandbox.running import CommandResult
 from murmur.sandbox.session import CommandSession
 
+PATH = "/usr/local/bin:/usr/bin:/bin"
 TOOLS = ("sh", "cat", "true", "ls", "sleep", "cp", "ln", "mv", "mkdir", "env", "head", "dd", "id")
 
 
 class Contained:
     """One session below its policy, with helpers that read like a shell line."""
 
-    def __init__(self, helper: Path, reading: HostReading, base: Path, demands: Demands) -> None:
+    def __init__(
+        self, helper: Path, reading: HostReading, base: Path, demands: Demands, path: str = PATH
+    ) -> None:
         names = ("work", "runtime", "records", "records/tmp", "records/home")
         for name in names:
             (base / name).mkdir()
         self.base = base
         self.folders = Folders(*(str(base / name) for name in names))
-        self.policy: CommandPolicy = derive(reading, self.folders, demands, os.environ["PATH"])
+        self.policy: CommandPolicy = derive(reading, self.folders, demands, path)
         self.scope: Scope | None
         try:
             self.scope = try_scope("ses_test", demands.resources, self.folders.workdir)
@@ -37,7 +40,7 @@ class Contained:
             self.scope = None
         self.session = CommandSession(self.policy, self.scope, helper)
         self.env = command_environment(
-            os.environ,
+            {**os.environ, "PATH": path},
             {},
             home=self.folders.home,
             tmpdir=self.policy.tmpdir,
@@ -88,13 +91,17 @@ def contain(helper: Path, reading: HostReading) -> Iterator[Opener]:
     bases: list[Path] = []
 
     def open_one(
-        *tools: str, base: Path | None = None, host: HostReading | None = None, **demands: object
+        *tools: str,
+        base: Path | None = None,
+        host: HostReading | None = None,
+        path: str = PATH,
+        **demands: object,
     ) -> Contained:
         if base is None:
             base = Path(tempfile.mkdtemp(dir="/var/tmp", prefix="murmur-test-"))
             bases.append(base)
         wanted = Demands(tools or TOOLS, **demands)  # type: ignore[arg-type]
-        opened.append(Contained(helper, host or reading, base, wanted))
+        opened.append(Contained(helper, host or reading, base, wanted, path))
         return opened[-1]
 
     yield open_one

@@ -398,3 +398,23 @@ def test_a_seccomp_only_host_still_filters_calls_and_networks(
     assert session.run("cat", "/etc/passwd").exit_code == 0
     status = session.run("cat", "/proc/self/status").stdout.decode()
     assert "CapBnd:\t0000000000000000" in status
+
+
+def test_an_allowed_python_imports_what_it_came_with(contain: Opener) -> None:
+    session = contain("python3", "cat")
+    if "python3" not in session.policy.binaries:
+        pytest.skip("no python3 here")
+    program = "import json, ssl, sqlite3, ctypes, decimal; print(json.dumps([1]))"
+    result = session.run("python3", "-c", program)
+    assert (result.stdout, result.stderr) == (b"[1]\n", b"")
+    refused = session.run("python3", "-c", "open('/etc/passwd')")
+    assert b"PermissionError" in refused.stderr
+
+
+def test_an_allowed_python_runs_a_script_of_the_work_folder(contain: Opener) -> None:
+    session = contain("python3")
+    if "python3" not in session.policy.binaries:
+        pytest.skip("no python3 here")
+    (session.work / "script.py").write_text("import sys, os; print(sys.argv[1], os.getcwd())")
+    result = session.run("python3", "script.py", "one")
+    assert result.stdout.decode().split() == ["one", session.folders.workdir]

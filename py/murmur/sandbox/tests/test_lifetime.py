@@ -218,6 +218,24 @@ def test_a_failed_set_up_executes_nothing_and_names_the_step(session: Contained)
     assert not (session.work / "proof").exists()
 
 
+def test_a_script_whose_interpreter_is_not_allowed_is_refused_with_the_reason(
+    helper: Path, reading: HostReading, contain: Opener, tmp_path: Path
+) -> None:
+    script = tmp_path / "bin" / "greet"
+    script.parent.mkdir()
+    script.write_text("#!/bin/cat\nhello")
+    script.chmod(0o755)
+    for allowed, names in ((False, ("greet", "true")), (True, ("greet", "cat"))):
+        session = contain(*names, path=f"{script.parent}:/usr/bin:/bin")
+        result = session.run("greet")
+        if allowed:
+            assert result.stdout == b"#!/bin/cat\nhello"
+        else:
+            assert result.set_up_failure is not None
+            assert "Permission denied" in result.set_up_failure
+            assert "a script for cat, which is not in shell.allow" in result.set_up_failure
+
+
 def test_a_moved_work_folder_is_refused(contain: Opener) -> None:
     session = contain()
     session.work.rename(session.base / "elsewhere")
