@@ -46,7 +46,7 @@ def precompile(payloads: Sequence[Payload], home: Home) -> list[bool]:
     """
     from murmur.guest.client import CompileFailed, GuestsFailed
     from murmur.sandbox.helper import HelperMissing
-    from murmur.sandbox.holder import SetUpFailed
+    from murmur.sandbox.results import SetUpFailed
 
     expected = (CompileFailed, GuestsFailed, HelperMissing, MurmurError, OSError, SetUpFailed)
     try:

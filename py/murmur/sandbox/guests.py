@@ -9,9 +9,10 @@ from typing import Final
 
 from murmur.sandbox import reports
 from murmur.sandbox.helper import above_stdio, spawn
-from murmur.sandbox.holder import SetUpFailed, reap
+from murmur.sandbox.holder import reap
 from murmur.sandbox.launchspec import LaunchSpec, encode, memfd
 from murmur.sandbox.reports import Report
+from murmur.sandbox.results import SetUpFailed
 
 _START_S: Final = 20.0
 _NAMESPACE_STEPS: Final = frozenset({"namespaces", "id map", "network"})

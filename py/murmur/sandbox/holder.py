@@ -14,17 +14,10 @@ from murmur.sandbox.helper import above_stdio, spawn
 from murmur.sandbox.launchspec import LaunchSpec, encode, memfd
 from murmur.sandbox.policy import CommandPolicy
 from murmur.sandbox.reports import Report
+from murmur.sandbox.results import SetUpFailed
 
 _START_S: Final = 20.0
 _END_S: Final = 5.0
-
-
-class SetUpFailed(Exception):
-    """A step before exec failed, so nothing was executed; `str()` is the step and its detail."""
-
-    def __init__(self, detail: str) -> None:
-        super().__init__(detail)
-        self.detail = detail
 
 
 @dataclasses.dataclass(slots=True)

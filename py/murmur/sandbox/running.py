@@ -1,6 +1,5 @@
 """One running command: its output, its end, and stopping it."""
 
-import dataclasses
 import os
 import select
 import signal
@@ -14,8 +13,10 @@ from murmur.sandbox import reports
 from murmur.sandbox.holder import reap
 from murmur.sandbox.launchspec import constant
 from murmur.sandbox.reports import Report
+from murmur.sandbox.results import PREFIX, CommandResult
 
 Stream = Literal["stdout", "stderr"]
+OnOutput = Callable[[Stream, bytes], None]
 
 CAPTURE_BYTES: Final = 64 << 20
 TERMINATE_S: Final = 2.0
@@ -24,29 +25,6 @@ KILL_S: Final = 3.0
 _CHUNK: Final = 1 << 16
 _LINGER_S: Final = 0.1
 _CANCEL_CHECK_S: Final = 0.05
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class CommandResult:
-    """How a command ended.
-
-    `exit_code` is its code, 128 + signal, or -1 where nothing is known. `resource_limit` names the
-    key of `capabilities.resources` that the kernel enforced. `set_up_failure` says that nothing was
-    executed, and why. Streams are kept up to CAPTURE_BYTES; `discarded_bytes` counts the rest.
-    """
-
-    exit_code: int
-    stdout: bytes
-    stderr: bytes
-    duration_ms: int
-    resource_limit: str | None = None
-    set_up_failure: str | None = None
-    timed_out: bool = False
-    cancelled: bool = False
-    discarded_bytes: int = 0
-    user_ms: int = 0
-    system_ms: int = 0
-    max_rss_kib: int = 0
 
 
 class RunningCommand:
@@ -64,7 +42,7 @@ class RunningCommand:
         leftover: Callable[[list[int]], None],
         exec_hint: str = "",
     ) -> None:
-        self.on_output: Callable[[Stream, bytes], None] | None = None
+        self.on_output: OnOutput | None = None
         self._relay_pid = relay_pid
         self._channel = channel
         self._outputs = outputs
@@ -188,7 +166,7 @@ class RunningCommand:
         code = -1 if ended is None else exit_code(ended.status)
         if self._failure is not None:
             hint = self._exec_hint if self._failure.step == "exec" else ""
-            failure, code = f"sandbox setup failed before exec: {self._failure.detail}{hint}", -1
+            failure, code = PREFIX + self._failure.detail + hint, -1
         elif ended is None:
             failure = "sandbox relay ended without saying how the command did"
         return CommandResult(

@@ -12,24 +12,38 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from murmur.sandbox import resources
 from murmur.sandbox.binaries import Binary
 from murmur.sandbox.cgroup import Events, Scope
 from murmur.sandbox.helper import above_stdio, spawn
-from murmur.sandbox.holder import Holder, SetUpFailed, start_holder
+from murmur.sandbox.holder import Holder, start_holder
 from murmur.sandbox.launchspec import LaunchSpec, encode, memfd
 from murmur.sandbox.policy import CommandPolicy
 from murmur.sandbox.reports import Report
-from murmur.sandbox.running import CommandResult, RunningCommand, Stream, signal_limit
+from murmur.sandbox.results import CommandResult, NotAllowed, SetUpFailed
+from murmur.sandbox.running import RunningCommand, Stream, signal_limit
+
+if TYPE_CHECKING:
+    from murmur.sandbox.plain import PlainSession
 
 _DRAIN_CHECK_S: Final = 0.2
 _CLOSE_S: Final = 5.0
 
 
-class NotAllowed(Exception):
-    """A binary that is not in `shell.allow`, or that PATH did not have at launch."""
+def open_session(
+    policy: CommandPolicy, scope: Scope | None, helper: Path | None
+) -> "CommandSession | PlainSession":
+    """The session for a policy's tier; both kinds have the same methods. No helper is needed at the
+    environment-only tier; elsewhere its lack is a ValueError."""
+    if policy.tier == "Environment-only":
+        from murmur.sandbox.plain import PlainSession
+
+        return PlainSession(policy)
+    if helper is None:
+        raise ValueError("commands of this tier need mur-sandbox")
+    return CommandSession(policy, scope, helper)
 
 
 class CommandSession:
@@ -67,15 +81,13 @@ class CommandSession:
         try:
             command = self.start(argv, env, cwd)
         except SetUpFailed as failure:
-            return _not_started(failure.detail)
+            return failure.result()
         result = command.wait(timeout, cancel)
         if result is None:
             cancelled = cancel is not None and cancel.is_set()
             command.mark(timed_out=not cancelled, cancelled=cancelled)
             result = command.stop()
-        if result is None:
-            return _not_ended(command)
-        return result
+        return result or _not_ended()
 
     def start(
         self, argv: Sequence[str], env: Mapping[str, str], cwd: str | None = None
@@ -285,13 +297,7 @@ def _exec_hint(binary: Binary, policy: CommandPolicy) -> str:
     )
 
 
-def _not_started(detail: str) -> CommandResult:
-    return CommandResult(
-        -1, b"", b"", 0, set_up_failure=f"sandbox setup failed before exec: {detail}"
-    )
-
-
-def _not_ended(command: RunningCommand) -> CommandResult:
+def _not_ended() -> CommandResult:
     """For a command that survives SIGKILL for seconds: one in an uninterruptible wait."""
     return CommandResult(
         -1, b"", b"", 0, set_up_failure="the command did not end after SIGKILL", timed_out=True

@@ -14,7 +14,7 @@ from murmur.sandbox.helper import HelperMissing, find_helper
 from murmur.sandbox.hierarchy import Blocked
 from murmur.sandbox.policy import CommandPolicy, Demands, Folders, derive
 from murmur.sandbox.probe import HostReading, read_host
-from murmur.sandbox.running import CommandResult
+from murmur.sandbox.results import CommandResult
 from murmur.sandbox.session import CommandSession
 
 PATH = "/usr/local/bin:/usr/bin:/bin"

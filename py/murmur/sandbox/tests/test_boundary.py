@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from murmur.sandbox.probe import HostReading
-from murmur.sandbox.session import NotAllowed
+from murmur.sandbox.results import NotAllowed
 
 from .conftest import TOOLS, Contained, Opener
 

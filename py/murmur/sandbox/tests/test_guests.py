@@ -14,7 +14,6 @@ import pytest
 
 from murmur.sandbox import guests
 from murmur.sandbox.guests import GuestsProcess, start_zygote
-from murmur.sandbox.holder import SetUpFailed
 from murmur.sandbox.lockdown import (
     HostLockdown,
     Opening,
@@ -23,6 +22,7 @@ from murmur.sandbox.lockdown import (
     lockdown_spec,
 )
 from murmur.sandbox.probe import HostReading
+from murmur.sandbox.results import SetUpFailed
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the helper's home")
 

@@ -1,0 +1,249 @@
+"""Commands on a system that is not Linux: the environment-only tier. spec/containment.md 2.
+
+No kernel mechanism: the environment is made, rlimits are set by a shell on the way to the command,
+and every process lies in one process group per session. The group's first member is a guard that
+reads from the runtime; when the runtime goes, whether it says so or is killed, the guard kills the
+group. Two threads a command read its output, since pipes cannot be polled everywhere.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import IO, Final
+
+from murmur.sandbox.policy import CommandPolicy
+from murmur.sandbox.resources import RLIMIT_AS, RLIMIT_CORE, RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_NOFILE
+from murmur.sandbox.results import CommandResult, NotAllowed, SetUpFailed
+from murmur.sandbox.running import CAPTURE_BYTES, KILL_S, TERMINATE_S, OnOutput, Stream
+
+_CHECK_S: Final = 0.05
+_LINGER_S: Final = 0.1
+
+# ulimit's letters and how many bytes one of its units has.
+_ULIMIT: Final = {
+    RLIMIT_NOFILE: ("n", 1),
+    RLIMIT_FSIZE: ("f", 512),
+    RLIMIT_CPU: ("t", 1),
+    RLIMIT_AS: ("v", 1024),
+    RLIMIT_CORE: ("c", 512),
+}
+
+# The shell says so and gives up if a limit cannot be set. macOS knows no -v, which is left out the
+_LIMITED: Final = 'for l in $1; do ulimit "-${l%%=*}" "${l#*=}" || exit 125; done; shift; exec "$@"'
+
+
+class PlainCommand:
+    """As running.RunningCommand, without a relay: signals reach the command's own process only."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        self.on_output: OnOutput | None = None
+        self._process = process
+        self._started_at = time.monotonic()
+        self._kept: dict[Stream, list[bytes]] = {"stdout": [], "stderr": []}
+        self._discarded = 0
+        self._timed_out = self._cancelled = False
+        self._result: CommandResult | None = None
+        streams: dict[Stream, IO[bytes] | None] = {
+            "stdout": process.stdout,
+            "stderr": process.stderr,
+        }
+        self._readers = [
+            threading.Thread(target=self._read, args=(name, pipe), daemon=True)
+            for name, pipe in streams.items()
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    @property
+    def result(self) -> CommandResult | None:
+        """The result, once the command has ended and its output is read."""
+        return self._result
+
+    def _read(self, stream: Stream, pipe: IO[bytes]) -> None:
+        with pipe:
+            kept = 0
+            while data := os.read(pipe.fileno(), 1 << 16):
+                if self.on_output is not None:
+                    self.on_output(stream, data)
+                part = data[: max(0, CAPTURE_BYTES - kept)]
+                kept += len(part)
+                self._discarded += len(data) - len(part)
+                if part and self._result is None:
+                    self._kept[stream].append(part)
+
+    def wait(
+        self, timeout: float | None = None, cancel: threading.Event | None = None
+    ) -> CommandResult | None:
+        """As RunningCommand.wait."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while self._result is None:
+            step = _CHECK_S
+            if deadline is not None:
+                step = min(step, deadline - time.monotonic())
+            if step <= 0 or (cancel is not None and cancel.is_set()):
+                return None
+            try:
+                code = self._process.wait(step)
+            except subprocess.TimeoutExpired:
+                continue
+            self._settle(code)
+        return self._result
+
+    def _settle(self, code: int) -> None:
+        ended_at = time.monotonic()
+        for reader in self._readers:
+            reader.join(max(0.0, ended_at + _LINGER_S - time.monotonic()))
+        self._result = CommandResult(
+            exit_code=code if code >= 0 else 128 - code,
+            stdout=b"".join(self._kept["stdout"]),
+            stderr=b"".join(self._kept["stderr"]),
+            duration_ms=round((ended_at - self._started_at) * 1000),
+            resource_limit=_limit_of(code),
+            timed_out=self._timed_out,
+            cancelled=self._cancelled,
+            discarded_bytes=self._discarded,
+        )
+
+    def terminate(self) -> None:
+        """SIGTERM to the command; nothing if it has ended."""
+        self._process.terminate()
+
+    def kill(self) -> None:
+        """SIGKILL to the command; nothing if it has ended."""
+        self._process.kill()
+
+    def stop(
+        self, terminate_s: float = TERMINATE_S, kill_s: float = KILL_S
+    ) -> CommandResult | None:
+        """As RunningCommand.stop."""
+        self.terminate()
+        result = self.wait(terminate_s)
+        if result is None:
+            self.kill()
+            result = self.wait(kill_s)
+        return result
+
+    def mark(self, *, timed_out: bool = False, cancelled: bool = False) -> None:
+        """As RunningCommand.mark."""
+        self._timed_out |= timed_out
+        self._cancelled |= cancelled
+
+
+class PlainSession:
+    """As session.CommandSession, for a policy of the environment-only tier."""
+
+    def __init__(self, policy: CommandPolicy) -> None:
+        self._policy = policy
+        self._lock = threading.Lock()
+        self._guard: subprocess.Popen[bytes] | None = None
+        self._running: list[PlainCommand] = []
+        self._closed = False
+
+    def start(
+        self, argv: Sequence[str], env: Mapping[str, str], cwd: str | None = None
+    ) -> PlainCommand:
+        """As CommandSession.start."""
+        binary = self._policy.binaries.get(argv[0])
+        if binary is None:
+            raise NotAllowed(argv[0])
+        folder = os.path.join(self._policy.folders.workdir, cwd or "")
+        with self._lock:
+            if self._closed:
+                raise SetUpFailed("session: it has ended")
+            try:
+                command = PlainCommand(self._popen([binary.path, *argv[1:]], env, folder))
+            except (OSError, ValueError) as failure:
+                raise SetUpFailed(f"exec: {failure}") from failure
+            self._running = [each for each in self._running if each.result is None]
+            self._running.append(command)
+            return command
+
+    def _popen(
+        self, argv: Sequence[str], env: Mapping[str, str], folder: str
+    ) -> "subprocess.Popen[bytes]":
+        if os.name != "posix":
+            return subprocess.Popen(
+                argv,
+                env=dict(env),
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
+        if self._guard is None:
+            self._guard = subprocess.Popen(
+                ["/bin/sh", "-c", "read line; kill -KILL 0"],
+                env={},
+                cwd="/",
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                process_group=0,
+            )
+        return subprocess.Popen(
+            ["/bin/sh", "-c", _LIMITED, "sh", self._limits(), *argv],
+            env=dict(env),
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            process_group=self._guard.pid,
+        )
+
+    def _limits(self) -> str:
+        words = []
+        for limit in self._policy.limits:
+            letter, unit = _ULIMIT[limit.resource]
+            if letter == "v" and sys.platform == "darwin":
+                continue
+            words.append(f"{letter}={limit.soft // unit}")
+        return " ".join(words)
+
+    def run(
+        self,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        cwd: str | None = None,
+        timeout: float | None = None,
+        cancel: threading.Event | None = None,
+    ) -> CommandResult:
+        """As CommandSession.run."""
+        try:
+            command = self.start(argv, env, cwd)
+        except SetUpFailed as failure:
+            return failure.result()
+        result = command.wait(timeout, cancel)
+        if result is None:
+            cancelled = cancel is not None and cancel.is_set()
+            command.mark(timed_out=not cancelled, cancelled=cancelled)
+            result = command.stop()
+        return result or CommandResult(
+            -1, b"", b"", 0, set_up_failure="the command did not end after SIGKILL"
+        )
+
+    def close(self) -> bool:
+        """As CommandSession.close."""
+        with self._lock:
+            self._closed = True
+            guard, self._guard = self._guard, None
+            running, self._running = self._running, []
+        if guard is not None:
+            # Not reaped yet, so its number, which is the group's, is nobody else's.
+            os.killpg(guard.pid, signal.SIGKILL)
+            guard.wait()
+            if guard.stdin is not None:
+                guard.stdin.close()
+        for command in running:
+            command.kill()
+        left = [command for command in running if command.wait(KILL_S) is None]
+        return not left
+
+
+def _limit_of(code: int) -> str | None:
+    if os.name != "posix":
+        return None
+    return {-signal.SIGXCPU: "cpu_seconds", -signal.SIGXFSZ: "max_file_size_bytes"}.get(code)
