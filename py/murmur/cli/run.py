@@ -152,6 +152,7 @@ def _allow_folders(staged: "Staged", lockdown: "GuestLockdown") -> None:
     lockdown.allow(
         str(directories.work),
         directories.work_root.fileno(),
+        [each.compiled for each in staged.artifacts.values() if each.compiled is not None],
         landlock=staged.containment.reading.landlock.ok,
     )
 

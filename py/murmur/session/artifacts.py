@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from murmur.core.diagnostics import Diagnostic, error
-from murmur.guest.client import CompileFailed, Guests, GuestsFailed
+from murmur.guest.client import CompileFailed, Guests
+from murmur.guest.processes import GuestsFailed
 from murmur.manifest.artifact import ArtifactManifest
 from murmur.manifest.capsule import ArtifactEntry
 from murmur.session.inventory import Tool, ToolKind, first_line, schema_of

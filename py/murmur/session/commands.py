@@ -8,11 +8,13 @@ import dataclasses
 import threading
 import time
 
-from murmur.core.diagnostics import error
+from murmur.core.diagnostics import error, warning
+from murmur.core.streams import report
 from murmur.manifest import limits
 from murmur.sandbox import resources
-from murmur.sandbox.cgroup import Scope, create_scope
+from murmur.sandbox.cgroup import Scope, create_scope, try_scope
 from murmur.sandbox.environment import command_environment
+from murmur.sandbox.hierarchy import Blocked
 from murmur.sandbox.policy import (
     CommandPolicy,
     Demands,
@@ -129,19 +131,23 @@ def open_commands(staged: Staged, url: str) -> Commands | None:
         temp=str(directories.temporary),
         home=str(directories.commands_home),
     )
-    scope = create_scope(staged.session_id, demands.resources, folders.workdir)
+    scope = _open_scope(staged, demands, folders.workdir)
     try:
         policy = derive(
             staged.containment.reading, folders, demands, host.get("PATH", "/usr/bin:/bin")
         )
     except (UnusableFolder, OSError) as failure:
-        scope.remove()
+        if scope is not None:
+            scope.remove()
         raise error(
             "E-IO-003",
             what="the work folder cannot be used by contained commands",
             reason=str(failure),
             hint="run mur as the folder's owner, or give --workdir another folder",
         ) from None
+    if scope is not None and scope.io_refusal is not None:
+        limit = demands.resources.cgroup_io_bytes_per_sec
+        report(warning("W-SEC-021", bytes_per_sec=limit, reason=scope.io_refusal))
     env = command_environment(
         host,
         inference_environment(staged) | identity_environment(staged, url),
@@ -152,6 +158,20 @@ def open_commands(staged: Staged, url: str) -> Commands | None:
         strip_env=capabilities.shell.strip_env,
     )
     return Commands(staged, policy, scope, CommandSession(policy, scope, helper), env)
+
+
+def _open_scope(staged: Staged, demands: Demands, workdir: str) -> Scope | None:
+    """The cgroup scope; None where the operator lets this host do without one.
+
+    Raises E-RUN-012.
+    """
+    if not staged.prepared.config.cgroup_optional:
+        return create_scope(staged.session_id, demands.resources, workdir)
+    try:
+        return try_scope(staged.session_id, demands.resources, workdir)
+    except Blocked as blocked:
+        report(warning("W-SEC-035", reason=blocked.reason))
+        return None
 
 
 def _resources(declared: limits.Resources) -> resources.Resources:

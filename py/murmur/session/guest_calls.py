@@ -21,7 +21,8 @@ from murmur.guest.calls import (
     Preopen,
     ToolInput,
 )
-from murmur.guest.client import Ask, Guests, GuestsFailed
+from murmur.guest.client import Ask, Guests
+from murmur.guest.processes import GuestsFailed
 from murmur.inference.gateway import Gateway
 from murmur.inference.gateway_routes import GATEWAY_AUTHORITY, Route, new_token
 from murmur.manifest.capsule import ArtifactEntry

@@ -6,6 +6,7 @@ are started after staging, when `allow` has said which folder that is.
 """
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from murmur.sandbox.lockdown import (
@@ -23,20 +24,22 @@ class GuestLockdown:
     def __init__(self, library: Path) -> None:
         modules = interpreter_openings()
         self._current = HostLockdown(
-            str(library), {host: modules for host in ("compile", "drivers", "tools")}
+            str(library), dict.fromkeys(("compile", "drivers", "tools"), modules)
         )
 
     @property
     def library(self) -> str:
         return self._current.library
 
-    def allow(self, folder: str, held: int, *, landlock: bool) -> None:
+    def allow(self, folder: str, held: int, forms: Iterable[Path], *, landlock: bool) -> None:
         """From now on hosts that call may open `folder`, of which `held` is a descriptor.
 
-        `landlock` false is for a kernel without it.
+        They map the compiled `forms` in place, which spares a copy. `landlock` false is for a
+        kernel without it.
         """
         modules = interpreter_openings()
-        calling = (*modules, Opening(folder, write=True, held=held))
+        mapped = (Opening(str(form)) for form in forms)
+        calling = (*modules, *mapped, Opening(folder, write=True, held=held))
         self._current = HostLockdown(
             self.library,
             {"compile": modules, "drivers": calling, "tools": calling},

@@ -141,9 +141,10 @@ class AgentLoop:
         fields = dict(answered.trace_fields())
         if isinstance(result, Turn):
             held = request.held_continuation()
-            sent = request.messages[held.known if held else 0 :]
+            known = held.known if held else 0
+            sent = request.messages[known:]
             fields["message_ids"] = [message["id"] for message in sent]
-            fields |= self._capture.inference(request.members(), result.raw)
+            fields |= self._capture.inference(request.members(known), result.raw)
         self._trace.write(
             "inference",
             turn=turn,

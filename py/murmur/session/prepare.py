@@ -8,6 +8,7 @@ import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 
+from murmur.core.config import GlobalConfig, read_global_config
 from murmur.core.diagnostics import Diagnostic, error, warning
 from murmur.core.version import VERSION
 from murmur.manifest.capsule import ArtifactEntry, Capsule, LoadedCapsule
@@ -16,6 +17,7 @@ from murmur.manifest.network import NetworkRule, narrow, parse_rules
 from murmur.manifest.parse import load_capsule
 from murmur.manifest.segments import check_scope
 from murmur.manifest.session import AfterTask, Lifecycle, TaskAcceptance
+from murmur.sandbox.environment import refused_by
 from murmur.session.directories import WorkPlace, work_place
 from murmur.session.launch import Launch
 from murmur.session.names import check_names
@@ -42,6 +44,7 @@ class Prepared:
     """A launch that nothing speaks against so far. `stored` and `grants` go by full name."""
 
     launch: Launch
+    config: GlobalConfig
     loaded: LoadedCapsule
     lifecycle: Lifecycle
     place: WorkPlace
@@ -71,6 +74,7 @@ def prepare(launch: Launch) -> Prepared:
     capsule = loaded.capsule
     check_names(capsule)
     refuse_unserved(capsule, launch.manifest.name)
+    config = read_global_config(launch.home)
     place = work_place(launch.flags.workdir, launch.directory)
     _check_driver(capsule, launch.manifest)
     lock = read_lock(lock_path(launch.directory))
@@ -90,6 +94,7 @@ def prepare(launch: Launch) -> Prepared:
         check_origin(lock, artifact)
     return Prepared(
         launch=launch,
+        config=config,
         loaded=loaded,
         lifecycle=lifecycle,
         place=place,
@@ -99,7 +104,7 @@ def prepare(launch: Launch) -> Prepared:
             artifact.name.text: stored for artifact, stored in zip(declared, found, strict=True)
         },
         grants=grants,
-        warnings=(*loaded.warnings, *warnings),
+        warnings=(*loaded.warnings, *warnings, *_home_inside(launch, place)),
         notices=_notices(capsule),
     )
 
@@ -114,6 +119,14 @@ def declared_artifact(capsule: Capsule, entry: ArtifactEntry) -> Declared:
         has_gateway=entry.gateway is not None,
         is_system_prompt=inference is not None and inference.system_prompt_artifact == entry.name,
     )
+
+
+def _home_inside(launch: Launch, place: WorkPlace) -> tuple[Diagnostic, ...]:
+    """W-SEC-033 when commands could reach murmur's own files through the work folder."""
+    root = place.given if place.given is not None else place.root
+    if launch.home.root.resolve().is_relative_to(root.resolve()):
+        return (warning("W-SEC-033", workdir=root),)
+    return ()
 
 
 def _check_driver(capsule: Capsule, manifest: Path) -> None:
@@ -159,12 +172,12 @@ def _bad_flag(flag: str, value: str, allowed: str) -> Exception:
 
 
 def _grants(capsule: Capsule) -> tuple[dict[str, EntryGrants], list[Diagnostic]]:
-    """Per entry: the declared narrowing within the ceiling. Raises E-CAP-001, 002, 010."""
+    """Per entry: the declared narrowing within the ceiling. Raises E-CAP-001, 002, 010, 016."""
     ceiling = parse_rules(capsule.capabilities.network_allow)
     scope = capsule.capabilities.filesystem_scope
     if scope is not None:
         check_scope(scope, "capabilities.filesystem.scope")
-    env = capsule.capabilities.env_allow
+    env = _check_env(capsule)
     grants: dict[str, EntryGrants] = {}
     warnings: list[Diagnostic] = []
     for index, entry in enumerate(capsule.artifacts):
@@ -191,6 +204,18 @@ def _grants(capsule: Capsule) -> tuple[dict[str, EntryGrants], list[Diagnostic]]
             ),
         )
     return grants, warnings
+
+
+def _check_env(capsule: Capsule) -> tuple[str, ...]:
+    """`env.allow`. Raises E-CAP-016 for names that the backstop or strip_env keeps out."""
+    shell = capsule.capabilities.shell
+    strip = shell.strip_env if shell else ()
+    names = capsule.capabilities.env_allow
+    found = [(name, match) for name in names if (match := refused_by(name, strip)) is not None]
+    if found:
+        matches = ", ".join(f"{name} ({source} {pattern})" for name, (pattern, source) in found)
+        raise error("E-CAP-016", matches=matches)
+    return names
 
 
 def _notices(capsule: Capsule) -> tuple[str, ...]:

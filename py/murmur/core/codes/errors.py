@@ -16,6 +16,12 @@ ERRORS: Final[dict[str, Template]] = {
         "write host, host:port, http://host[:port] or https://host[:port]",
     ),
     "E-CAP-002": Template("{field}: the scope {scope!r} is refused: {reason}"),
+    "E-CAP-003": Template(
+        "the capsule demands the containment class {declared}, and this host achieves {achieved}: "
+        "{reason}",
+        "declare capabilities.containment: {achieved} or less, or use a host that provides "
+        "{declared}",
+    ),
     "E-CAP-005": Template(
         "this host cannot give the capsule's commands a network namespace of their own: {reason}",
         "{fix}; `mur doctor` shows what this host offers",
@@ -35,9 +41,22 @@ ERRORS: Final[dict[str, Template]] = {
         "name one folder, or leave it out to get the default",
     ),
     "E-CAP-012": Template("the read_only path {path!r} is refused: {reason}"),
+    "E-CAP-013": Template(
+        "{artifact} has the name of a tool that the runtime itself provides; reserved are "
+        "{reserved}",
+        "rename the artifact, or drop it",
+    ),
+    "E-CAP-016": Template(
+        "capabilities.env.allow names variables that never reach a capsule: {matches}",
+        "remove them; a provider's key belongs in the driver entry's gateway.api_key",
+    ),
     "E-CAP-018": Template(
         "{field}: the gateway of {artifact} to {endpoint} has no api_key",
         "set api_key: ${{NAME}}, or write keyless: true where the upstream takes no key",
+    ),
+    "E-CAP-020": Template(
+        "{first} and {second} have one bare name, {bare}: the model could not tell them apart",
+        "rename one of them, or drop it",
     ),
     "E-IO-001": Template("{what} not found at {path}", "{hint}"),
     "E-IO-002": Template("permission denied: {path}: {reason}"),
@@ -90,11 +109,6 @@ ERRORS: Final[dict[str, Template]] = {
         "no cgroup can be made for the capsule's commands: {reason}",
         "delegate the controllers memory, pids, cpu and io to the user who runs mur, "
         "or let the operator set sandbox.cgroup: optional in ~/.murmur/config.yaml",
-    ),
-    "E-RUN-013": Template(
-        "the work folder holds {observed} bytes, and capabilities.resources.workdir_max_bytes "
-        "allows {allowed}",
-        "raise the limit, or find what writes so much",
     ),
     "E-RUN-025": Template(
         "{artifact} cannot be used with a gateway: {reason}",

@@ -41,6 +41,16 @@ WARNINGS: Final[dict[str, Template]] = {
         "set context.max_tokens",
         origin=_RUNTIME,
     ),
+    "W-SEC-001": Template(
+        "this system has no kernel sandbox: commands run with a home of their own, a stripped "
+        "environment and resource limits, and nothing else",
+        origin=_RUNTIME,
+    ),
+    "W-SEC-002": Template(
+        "this kernel has no usable Landlock ({reason}): commands read and write what the operator "
+        "can",
+        origin=_RUNTIME,
+    ),
     "W-SEC-004": Template(
         "{path}: {field} seems to hold a secret in plain text ({masked})",
         "store it with `mur config set -g credentials.<NAME> <value>` and write ${{NAME}} here",
@@ -49,7 +59,21 @@ WARNINGS: Final[dict[str, Template]] = {
         "commands run behind {mechanism}; what that leaves open: {exceptions}",
         origin=_RUNTIME,
     ),
+    "W-SEC-007": Template(
+        "{artifact}: network.allow entry {entry} lies outside capabilities.network.allow and is "
+        "dropped",
+        origin=_RUNTIME,
+    ),
+    "W-SEC-011": Template(
+        "filesystem.workdir_exec is set: commands can run programs that they wrote into the work "
+        "folder",
+        origin=_RUNTIME,
+    ),
     "W-SEC-019": Template("{finding}: {reason}", origin="murmur-artifact"),
+    "W-SEC-021": Template(
+        "the limit of {bytes_per_sec} bytes a second on disk I/O is not in force: {reason}",
+        origin=_RUNTIME,
+    ),
     "W-SEC-022": Template(
         "shell.allow is set, and the lifecycle is not queue with sleep: a command moved to the "
         "background is killed when the session ends",
@@ -67,6 +91,10 @@ WARNINGS: Final[dict[str, Template]] = {
     "W-SEC-028": Template(
         "{path} holds keys and has mode {mode}: others on this machine may read it",
         "run `chmod 600 {path}`",
+        origin=_RUNTIME,
+    ),
+    "W-SEC-030": Template(
+        "{artifact} has a gateway of its own: what it spends counts towards no ceiling",
         origin=_RUNTIME,
     ),
     "W-SEC-032": Template(

@@ -1,0 +1,38 @@
+"""One home for the whole run, with every default artifact published and compiled once."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.endtoend.capsule import Place
+
+
+@pytest.fixture(scope="session")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    home = tmp_path_factory.mktemp("home")
+    environ = {
+        name: os.environ[name]
+        for name in (
+            "PATH",
+            "LANG",
+            "PYTHONPATH",
+            "MURMUR_SANDBOX_HELPER",
+            "MURMUR_LOCKDOWN_LIBRARY",
+            "MURMUR_TEST_MUR",
+        )
+        if name in os.environ
+    }
+    made = Place(home, {**environ, "HOME": str(home)})
+    for archive in sorted(Path(os.environ["MURMUR_TEST_ARTIFACTS"]).glob("*.mur.zip")):
+        done = made.mur("publish", str(archive), cwd=home)
+        assert done.returncode == 0, done.stderr
+    return made
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    yield folder

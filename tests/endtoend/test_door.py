@@ -1,0 +1,118 @@
+"""A live capsule behind its door, used through the public A2A client."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import httpx
+from a2a.client import ClientConfig, ClientFactory
+from a2a.types import a2a_pb2 as pb
+
+from tests.endtoend.capsule import Place, replay, write_manifest
+
+SERVING = {"task_acceptance": "queue", "after_task": "sleep"}
+
+
+def _message(text: str) -> pb.SendMessageRequest:
+    part = pb.Part(text=text)
+    return pb.SendMessageRequest(
+        message=pb.Message(message_id="m1", role=pb.Role.ROLE_USER, parts=[part])
+    )
+
+
+async def _use(url: str) -> tuple[list[pb.StreamResponse], pb.Task]:
+    client = await ClientFactory(ClientConfig(streaming=True)).create_from_url(url)
+    async with client:
+        events = [event async for event in client.send_message(_message("Write it down."))]
+        task = await client.get_task(pb.GetTaskRequest(id=events[0].task.id))
+        return events, task
+
+
+def _turns() -> list[dict[str, Any]]:
+    content = "from the door"
+    write = {"operation": "write_file", "dest_path": "note.txt", "content": content}
+    return [
+        {"text": "I write.", "tool_calls": [{"name": "tool-editor", "input": write}]},
+        {"stream": ["It is ", "written."], "text": "It is written."},
+    ]
+
+
+def test_the_a2a_client_sends_a_message_streams_to_the_end_and_reads_the_task(
+    place: Place, project: Path
+) -> None:
+    write_manifest(project, replay(_turns(), lifecycle=SERVING))
+    running = place.start(cwd=project)
+    try:
+        card = httpx.get(f"{running.url}/.well-known/agent-card.json", timeout=10).json()
+        assert card["name"] == "scripted"
+        assert card["supportedInterfaces"][0]["protocolVersion"] == "1.0"
+        events, task = asyncio.run(_use(running.url))
+        kinds = [event.WhichOneof("payload") for event in events]
+        assert kinds[0] == "task"
+        assert kinds[-2:] == ["artifact_update", "status_update"]
+        final = events[-1].status_update.status.state
+        assert final == pb.TaskState.TASK_STATE_COMPLETED
+        assert task.status.state == pb.TaskState.TASK_STATE_COMPLETED
+        assert task.artifacts[0].parts[0].text == "It is written."
+        note = Path(running.ready["workdir"]) / "note.txt"
+        assert note.read_text() == "from the door"
+    finally:
+        running.end()
+    trace = running.trace()
+    events_of = [line["event_type"] for line in trace]
+    assert events_of[1:3] == ["a2a_task_received", "task_start"]
+    start = trace[2]
+    assert (start["source"], start["origin"], start["lane"]) == ("a2a", "event", "bg")
+
+
+def test_a_canceled_task_ends_canceled_and_the_session_takes_the_next(
+    place: Place, project: Path
+) -> None:
+    turns = [{"when": {"newest": "slow"}, "text": "late", "delay_ms": 30_000}, {"text": "quick"}]
+    write_manifest(project, replay(turns, lifecycle=SERVING))
+    running = place.start(cwd=project)
+
+    async def use() -> tuple[pb.Task, pb.Task]:
+        client = await ClientFactory(ClientConfig(streaming=False)).create_from_url(running.url)
+        async with client:
+            (sent,) = [event async for event in client.send_message(_message("slow"))]
+            while (await client.get_task(pb.GetTaskRequest(id=sent.task.id))).status.state != (
+                pb.TaskState.TASK_STATE_WORKING
+            ):
+                await asyncio.sleep(0.02)
+            canceled = await client.cancel_task(pb.CancelTaskRequest(id=sent.task.id))
+            (next_one,) = [event async for event in client.send_message(_message("again"))]
+            while True:
+                task = await client.get_task(pb.GetTaskRequest(id=next_one.task.id))
+                if task.status.state == pb.TaskState.TASK_STATE_COMPLETED:
+                    return canceled, task
+                await asyncio.sleep(0.02)
+
+    try:
+        canceled, completed = asyncio.run(asyncio.wait_for(use(), 60))
+        assert canceled.status.state == pb.TaskState.TASK_STATE_CANCELED
+        assert completed.artifacts[0].parts[0].text == "quick"
+        assert running.wait_for("task_canceled")["phase"] == "inference"
+    finally:
+        running.end()
+
+
+def test_an_authenticated_door_asks_for_its_token(place: Place, project: Path) -> None:
+    manifest = replay([{"text": "x"}], lifecycle=SERVING)
+    manifest["network"] = {"authentication": {"scheme": "bearer"}}
+    write_manifest(project, manifest)
+    running = place.start(cwd=project)
+    try:
+        assert running.ready["auth"] == "bearer"
+        call = {"jsonrpc": "2.0", "id": 1, "method": "ListTasks", "params": {}}
+        headers = {"a2a-version": "1.0"}
+        refused = httpx.post(running.url, json=call, headers=headers, timeout=10)
+        assert refused.status_code == 401
+        record = place.home / ".murmur" / "running" / f"{running.ready['session_id']}.json"
+        token = httpx.Response(200, content=record.read_bytes()).json()["door_token"]
+        headers["authorization"] = f"Bearer {token}"
+        allowed = httpx.post(running.url, json=call, headers=headers, timeout=10)
+        assert allowed.status_code == 200 and allowed.json()["result"]["tasks"] == []
+    finally:
+        _, output, complaint = running.end()
+    assert token not in output + complaint
