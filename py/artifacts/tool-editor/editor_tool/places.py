@@ -43,7 +43,7 @@ def resolve(folder: Path, text: str) -> str:
                 raise _outside(text)
             reached.pop()
             continue
-        target = _link(folder.joinpath(*reached, part))
+        target = _link(folder.joinpath(*reached, part), text)
         if target is None:
             reached.append(part)
             continue
@@ -65,10 +65,13 @@ def failed(path: str, problem: OSError) -> EditorError:
     return EditorError("io_error", f"{path}: {problem.strerror or problem}")
 
 
-def _link(path: Path) -> str | None:
+def _link(path: Path, text: str) -> str | None:
     try:
         return os.readlink(path)
-    except OSError:
+    except OSError as problem:
+        # WASI does not show where an absolute link leads.
+        if problem.errno == errno.EPERM:
+            raise _outside(text) from None
         return None
 
 

@@ -1,0 +1,72 @@
+"""What the built artifacts name at their outermost level, and what their manifests say."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from murmur.manifest.artifact import parse_artifact_manifest
+from murmur.store.component import read_contracts
+from tests.artifacts.components import component
+
+STREAM = "murmur:stream/events@0.1.0"
+RUN = "murmur:tool/run@0.2.0"
+HTTP = "wasi:http/outgoing-handler"
+ARTIFACTS = {
+    "driver-replay": {STREAM},
+    "driver-anthropic": {STREAM, HTTP},
+    "driver-openai": {STREAM, HTTP},
+    "tool-editor": set(),
+}
+
+
+def manifest_of(name: str) -> bytes:
+    root = Path(os.environ.get("ARTIFACTS_ROOT", "py/artifacts"))
+    return (root / name / "murmur.yaml").read_bytes()
+
+
+@pytest.mark.parametrize(("name", "imports"), ARTIFACTS.items())
+def test_a_component_names_what_its_world_lets_it_and_no_more(name: str, imports: set[str]) -> None:
+    contracts = read_contracts(component(name).read_bytes())
+
+    assert contracts is not None
+    assert [export for export in contracts.exports if export.startswith("murmur:")] == [RUN]
+    ours = {each for each in contracts.imports if each.startswith("murmur:")}
+    http = {each.partition("@")[0] for each in contracts.imports if each.startswith(HTTP)}
+    assert ours | http == imports
+
+
+@pytest.mark.parametrize("name", ARTIFACTS)
+def test_a_manifest_names_its_artifact_and_packs_the_component(name: str) -> None:
+    manifest = parse_artifact_manifest(manifest_of(name))
+
+    assert manifest.name == name
+    assert tuple(manifest.requires_files) == ("capsule.wasm",)
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "value"),
+    [
+        ("driver-anthropic", "x-api-key", "{key}"),
+        ("driver-openai", "Authorization", "Bearer {key}"),
+    ],
+)
+def test_a_provider_driver_declares_where_its_key_goes(name: str, header: str, value: str) -> None:
+    declared = parse_artifact_manifest(manifest_of(name)).upstream_auth
+
+    assert declared == {"header": header, "value": value}
+
+
+def test_the_replay_driver_declares_no_credential() -> None:
+    assert parse_artifact_manifest(manifest_of("driver-replay")).upstream_auth is None
+
+
+def test_the_editors_schema_marks_the_destination_it_writes() -> None:
+    schema = parse_artifact_manifest(manifest_of("tool-editor")).input_schema
+
+    assert isinstance(schema, dict)
+    assert schema["required"] == ["operation"]
+    assert schema["properties"]["dest_path"]["format"] == "murmur-destination"
+    assert schema["murmur-destinations"] == ["{dest_path}"]
