@@ -9,6 +9,7 @@ import string
 from collections.abc import Mapping
 from typing import Final
 
+PHASES: Final = ("usage", "parse", "preflight", "staging", "launch", "run", "command")
 _DOCS: Final = "https://docs.murmur.nexus/reference/diagnostics/#"
 
 
@@ -18,13 +19,16 @@ class Template:
 
     `text` and `hint` are format strings over the facts given when it is raised. `origin` is the
     bracketed prefix of a warning's line (without the brackets), `url` says where a warning's link
-    stands: "inline", "below" or "none".
+    stands: "inline", "below" or "none". `phase` says when the code comes up: one of `PHASES`, or
+    several joined by `/`. `label` is off for the two hints that stand without the word `hint:`.
     """
 
     text: str
     hint: str = ""
     origin: str = ""
     url: str = "inline"
+    phase: str = ""
+    label: bool = True
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -37,6 +41,7 @@ class Diagnostic:
     origin: str = ""
     url: str = "inline"
     details: tuple[str, ...] = ()
+    label: bool = True
 
     @property
     def is_error(self) -> bool:
@@ -92,6 +97,7 @@ def _fill(
         origin=template.origin,
         url=template.url,
         details=details,
+        label=template.label,
     )
 
 
@@ -112,21 +118,27 @@ def warning(code: str, *, details: tuple[str, ...] = (), **facts: object) -> Dia
     return _fill(code, WARNINGS[code], facts, details)
 
 
+def printable(text: str) -> str:
+    """`text` on one line of a terminal: nothing that it quotes can steer the cursor or break it."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
 def render(diagnostic: Diagnostic) -> str:
-    """The diagnostic as printed, without a final newline. spec/diagnostics.md 1.1 and 1.2."""
-    if diagnostic.is_error:
-        lines = [f"error[{diagnostic.code}]: {diagnostic.message}"]
-        lines += [f"  {detail}" for detail in diagnostic.details]
-        if diagnostic.hint:
-            lines.append(f"  hint: {diagnostic.hint}")
-        return "\n".join(lines)
+    """The diagnostic as printed, without a final newline. spec/diagnostics.md 1.1 and 1.2.
+
+    Control characters in its message, details and hint are escaped here, once for everybody.
+    """
+    message, link = printable(diagnostic.message), diagnostic.link
     prefix = f"[{diagnostic.origin}] " if diagnostic.origin else ""
-    head = f"{prefix}warning[{diagnostic.code}]: {diagnostic.message}"
-    if diagnostic.url == "inline":
-        head += f" ({diagnostic.link})"
-    lines = [head, *(f"  {detail}" for detail in diagnostic.details)]
+    kind = "error" if diagnostic.is_error else "warning"
+    head = f"{prefix}{kind}[{diagnostic.code}]: {message}"
+    linked = "none" if diagnostic.is_error else diagnostic.url
+    lines = [f"{head} ({link})" if linked == "inline" else head]
+    lines += [f"  {printable(detail)}" for detail in diagnostic.details]
     if diagnostic.hint:
-        lines.append(f"  hint: {diagnostic.hint}")
-    if diagnostic.url == "below":
-        lines.append(f"  ({diagnostic.link})")
+        lines.append(f"  {'hint: ' if diagnostic.label else ''}{printable(diagnostic.hint)}")
+    if linked == "below":
+        lines.append(f"  ({link})")
     return "\n".join(lines)

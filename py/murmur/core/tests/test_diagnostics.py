@@ -60,3 +60,17 @@ def test_facts_are_never_read_as_templates() -> None:
 def test_detail_lines_stand_between_head_and_hint() -> None:
     text = render(Diagnostic("E-X-001", "head", "mend", details=("one", "two")))
     assert text == "error[E-X-001]: head\n  one\n  two\n  hint: mend"
+
+
+def test_what_a_diagnostic_quotes_cannot_steer_the_terminal_or_break_its_line() -> None:
+    found = Diagnostic("E-X-001", "a\x1b[2Jb\nc", "d\u202ee", details=("f\rg", "caf\u00e9 \udc80"))
+    text = render(found)
+    assert text == (
+        "error[E-X-001]: a\\x1b[2Jb\\nc\n  f\\rg\n  caf\u00e9 \\udc80\n  hint: d\\u202ee"
+    )
+
+
+def test_a_hint_may_stand_without_its_label() -> None:
+    failure = error("E-CAP-015", count="1 name")
+    assert "hint:" not in render(failure.diagnostic)
+    assert render(failure.diagnostic).splitlines()[1].startswith("  a capsule may declare")
