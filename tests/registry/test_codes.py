@@ -21,8 +21,18 @@ ROWS = {**ERRORS, **WARNINGS}
 # spec/diagnostics.md 8: retired or never assigned, and E-BLD-004, which design/decisions.md 1
 # replaces by W-MAN-001.
 GONE = frozenset(
-    "E-BLD-004 E-DEPLOY-002 E-DEPLOY-005 E-RUN-031 E-RUN-051 E-RUN-054 "
-    "W-RUN-005 W-RUN-006 W-SEC-020 W-SEC-026".split()
+    [
+        "E-BLD-004",
+        "E-DEPLOY-002",
+        "E-DEPLOY-005",
+        "E-RUN-031",
+        "E-RUN-051",
+        "E-RUN-054",
+        "W-RUN-005",
+        "W-RUN-006",
+        "W-SEC-020",
+        "W-SEC-026",
+    ]
 )
 
 

@@ -82,11 +82,13 @@ GRANTS: Final[dict[str, Template]] = {
         "values are copied from the shell that launches: export them, or put them in the "
         "workspace's .env",
         phase="command",
+        label=False,
     ),
     "E-CAP-015": Template(
         "{count} declared by a capsule whose spawner does not hold them",
         "a capsule may declare no env.allow name that its parent lacks",
         phase="command",
+        label=False,
     ),
     "E-CAP-016": Template(
         "capabilities.env.allow names variables that never reach a capsule: {matches}",
