@@ -285,7 +285,7 @@ static void on_trapped_call(int signal, siginfo_t *info, void *context) {
     if (result == 0 && number == SYS_statx)
       still_statx((struct statx *)e);
     else if (result == 0)
-      still_stat((struct stat *)c);
+      still_stat((struct stat *)(number == SYS_fstat ? b : c));
   }
   REGISTER_RESULT(machine) = (__typeof__(REGISTER_RESULT(machine)))result;
 }
@@ -296,8 +296,9 @@ int still(void) {
                              .sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART | SA_ONSTACK};
   struct sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_statx, 3, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, STAT_NUMBER, 2, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_statx, 4, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, STAT_NUMBER, 3, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fstat, 2, 0),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getdents64, 1, 0),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[5])),
