@@ -1,6 +1,7 @@
 """The layout of `~/.murmur`: every path below it is named here. spec/sessions.md 3."""
 
 import dataclasses
+import errno
 import os
 import stat
 from collections.abc import Mapping
@@ -79,6 +80,35 @@ def home_path(environ: Mapping[str, str]) -> Path:
     if not os.path.isabs(value):
         raise error("E-IO-004", found="HOME is a relative path", value=f" ({value})")
     return Path(value) / ".murmur"
+
+
+def find_home(environ: Mapping[str, str]) -> Home:
+    """The home that `open_home` would open, with nothing made and no mode changed.
+
+    Raises E-IO-004 as `open_home` would: for commands that look and leave no trace.
+    """
+    root = home_path(environ)
+    reason = _obstacle(root)
+    if reason is not None:
+        raise error("E-IO-004", found=f"{root} cannot be used: {reason}", value="")
+    return Home(root)
+
+
+def _obstacle(root: Path) -> str | None:
+    """Why `root` can neither be opened nor made; None when one of them can be done."""
+    try:
+        os.close(os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+    except FileNotFoundError:
+        parent = root.parent
+        if os.path.lexists(root):
+            return "it is a link to nothing"
+        if not parent.is_dir():
+            return os.strerror(errno.ENOTDIR if parent.exists() else errno.ENOENT)
+        if not os.access(parent, os.W_OK | os.X_OK):
+            return f"{parent} is not writable"
+    except OSError as failure:
+        return failure.strerror or str(failure)
+    return None
 
 
 def open_home(environ: Mapping[str, str]) -> Home:

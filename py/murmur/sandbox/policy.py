@@ -109,6 +109,60 @@ class UnusableFolder(Exception):
     """A folder that contained commands could not use; the message names its owner."""
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Foreseen:
+    """What a host and a capsule's demands decide between them, before any folder exists.
+
+    The scope report reads this; `derive` builds the policy on it.
+    """
+
+    tier: Tier
+    binaries: Mapping[str, Binary]
+    derived: Mapping[str, Runtime]
+    native_loaders: tuple[str, ...]
+    workdir_noexec: bool
+    maps_tmp: bool
+    private_proc: bool
+    trust_store: tuple[str, ...]
+    name_resolution: tuple[str, ...]
+
+
+def applied_tier(reading: HostReading) -> Tier:
+    """The tier that commands get: at most Full, since nothing here composes a root yet."""
+    return "Full" if reading.tier == "Sealed" else reading.tier
+
+
+def foresee(
+    reading: HostReading,
+    workdir: str,
+    writable: Sequence[str],
+    demands: Demands,
+    path: str,
+    host_facts: Root | None = None,
+) -> Foreseen:
+    """The decisions that need no folder of the session; nothing is made or changed.
+
+    `workdir` is the canonical work folder, `writable` every canonical folder that commands write,
+    `path` the operator's PATH, `host_facts` where facts on interpreters are kept.
+    """
+    tier = applied_tier(reading)
+    contained = tier != "Environment-only"
+    binaries = resolve(demands.shell_allow, path, tuple(writable))
+    loaders = tuple(name for name in binaries if loads_native_code(name, binaries[name].path))
+    has_mounts = contained and reading.mounts.ok
+    return Foreseen(
+        tier=tier,
+        binaries=binaries,
+        derived=interpreters.runtimes(binaries, path, writable, host_facts),
+        native_loaders=loaders,
+        workdir_noexec=has_mounts and not demands.workdir_exec and not loaders,
+        maps_tmp=has_mounts and workdir != os.path.realpath("/tmp"),
+        private_proc=has_mounts and reading.proc.ok,
+        trust_store=_existing(TRUST_STORES) if demands.network and binaries else (),
+        name_resolution=_existing(NAME_RESOLUTION) if demands.network else (),
+    )
+
+
 def derive(
     reading: HostReading,
     folders: Folders,
@@ -122,36 +176,31 @@ def derive(
     The applied tier is at most Full: nothing here asks for a composed root. Raises UnusableFolder
     where a root runtime has a work folder of another owner, and OSError for a missing folder.
     """
-    tier: Tier = "Full" if reading.tier == "Sealed" else reading.tier
     folders = Folders(*(os.path.realpath(each) for each in dataclasses.astuple(folders)))
-    contained = tier != "Environment-only"
+    contained = applied_tier(reading) != "Environment-only"
     if contained:
         _check_owner(folders.workdir)
     writable = (folders.workdir, folders.temp, folders.home)
-    binaries = resolve(demands.shell_allow, path, writable)
-    derived = interpreters.runtimes(binaries, path, writable, host_facts)
-    loaders = tuple(name for name in binaries if loads_native_code(name, binaries[name].path))
-    has_mounts = contained and reading.mounts.ok
-    noexec = has_mounts and not demands.workdir_exec and not loaders
-    maps_tmp = has_mounts and folders.workdir != os.path.realpath("/tmp")
-    private_proc = contained and reading.mounts.ok and reading.proc.ok
-    trust = _existing(TRUST_STORES) if demands.network and binaries else ()
-    names = _existing(NAME_RESOLUTION) if demands.network else ()
+    seen = foresee(reading, folders.workdir, writable, demands, path, host_facts)
+    trust, names = seen.trust_store, seen.name_resolution
+    trees: tuple[Tree, ...] = ()
+    if contained and reading.mounts.ok:
+        trees = _trees(folders, seen.binaries, seen.derived, seen.workdir_noexec, seen.maps_tmp)
     return CommandPolicy(
-        tier=tier,
+        tier=seen.tier,
         folders=folders,
-        binaries=binaries,
+        binaries=seen.binaries,
         demands=demands,
-        tmpdir="/tmp" if maps_tmp else folders.temp,
-        maps_tmp=maps_tmp,
-        private_proc=private_proc,
-        workdir_noexec=noexec,
-        native_loaders=loaders,
-        derived=derived,
+        tmpdir="/tmp" if seen.maps_tmp else folders.temp,
+        maps_tmp=seen.maps_tmp,
+        private_proc=seen.private_proc,
+        workdir_noexec=seen.workdir_noexec,
+        native_loaders=seen.native_loaders,
+        derived=seen.derived,
         trust_store=trust,
         name_resolution=names,
-        trees=_trees(folders, binaries, derived, noexec, maps_tmp) if has_mounts else (),
-        rules=_rules(folders, binaries, demands, trust, names) + _derived_rules(derived),
+        trees=trees,
+        rules=_rules(folders, seen.binaries, demands, trust, names) + _derived_rules(seen.derived),
         limits=process_limits(demands.resources),
     )
 

@@ -53,7 +53,10 @@ class Stage:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostReading:
-    """The host's abilities, a Stage per mechanism; `userns_grant` as in containment.md 7."""
+    """The host's abilities, a Stage per mechanism; `userns_grant` as in containment.md 7.
+
+    `label` is the AppArmor profile that confines the helper, empty where nothing says so.
+    """
 
     linux: bool
     landlock: Stage
@@ -64,6 +67,7 @@ class HostReading:
     sealed: Stage
     memfd_noexec: Stage
     userns_grant: str
+    label: str = ""
 
     @property
     def tier(self) -> Tier:
@@ -171,7 +175,7 @@ def parse(text: str, facts: tuple[bool, bool]) -> HostReading:
     missing = [name for name in _STAGES if name not in stages]
     if missing:
         raise OSError(errno.EPROTO, f"the helper's probe said nothing on {', '.join(missing)}")
-    return HostReading(linux=True, userns_grant=_grant(label, *facts), **stages)
+    return HostReading(linux=True, userns_grant=_grant(label, *facts), label=label, **stages)
 
 
 def _grant(label: str, enabled: bool, restricted: bool) -> str:

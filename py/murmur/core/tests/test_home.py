@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from murmur.core.diagnostics import MurmurError
-from murmur.core.home import open_home
+from murmur.core.home import find_home, open_home
 
 
 def test_home_is_created_owner_only(tmp_path: Path) -> None:
@@ -35,3 +35,26 @@ def test_a_home_that_cannot_hold_it_is_refused_by_name(tmp_path: Path) -> None:
         open_home({"HOME": str(tmp_path / "file")})
     assert refusal.value.code == "E-IO-004"
     assert str(tmp_path / "file" / ".murmur") in refusal.value.message
+
+
+def test_finding_a_home_makes_nothing_and_changes_no_mode(tmp_path: Path) -> None:
+    assert find_home({"HOME": str(tmp_path)}).root == tmp_path / ".murmur"
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / ".murmur").mkdir()
+    (tmp_path / ".murmur").chmod(0o755)
+    find_home({"HOME": str(tmp_path)})
+    assert (tmp_path / ".murmur").stat().st_mode & 0o777 == 0o755
+
+
+def test_finding_a_home_refuses_what_opening_it_would(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / ".murmur").symlink_to(tmp_path / "nowhere")
+    for home in ("", "relative", str(tmp_path / "file"), str(tmp_path / "none" / "deep")):
+        for look in (find_home, open_home):
+            with pytest.raises(MurmurError) as refusal:
+                look({"HOME": home})
+            assert refusal.value.code == "E-IO-004"
+    for look in (find_home, open_home):
+        with pytest.raises(MurmurError):
+            look({"HOME": str(tmp_path / "linked")})
