@@ -20,19 +20,15 @@ ROWS = {**ERRORS, **WARNINGS}
 
 # spec/diagnostics.md 8: retired or never assigned, and E-BLD-004, which design/decisions.md 1
 # replaces by W-MAN-001.
+_RETIRED = {
+    "E-BLD": (4,),
+    "E-DEPLOY": (2, 5),
+    "E-RUN": (31, 51, 54),
+    "W-RUN": (5, 6),
+    "W-SEC": (20, 26),
+}
 GONE = frozenset(
-    [
-        "E-BLD-004",
-        "E-DEPLOY-002",
-        "E-DEPLOY-005",
-        "E-RUN-031",
-        "E-RUN-051",
-        "E-RUN-054",
-        "W-RUN-005",
-        "W-RUN-006",
-        "W-SEC-020",
-        "W-SEC-026",
-    ]
+    f"{family}-{number:03d}" for family, numbers in _RETIRED.items() for number in numbers
 )
 
 

@@ -46,7 +46,11 @@ class ArtifactConfig:
 
 @dataclass(frozen=True, slots=True)
 class ArtifactEntry:
-    """One entry of `artifacts`. `version` is `local` for an entry read from `source`."""
+    """One entry of `artifacts`.
+
+    `version` is `local` for an entry read from `source`; `ignored_version` is one that was written
+    beside it.
+    """
 
     name: str
     version: str
@@ -58,6 +62,7 @@ class ArtifactEntry:
     config: ArtifactConfig | None = None
     on_overflow: Literal["drop", "block"] = "drop"
     gateway: Gateway | None = None
+    ignored_version: str | None = None
 
     @property
     def bare_name(self) -> str:
@@ -93,6 +98,11 @@ class Capsule:
     def artifact(self, name: str) -> ArtifactEntry | None:
         """The entry with that full name."""
         return next((entry for entry in self.artifacts if entry.name == name), None)
+
+    @property
+    def version_pin(self) -> str | None:
+        """The mur version that the manifest asks for, by whichever of the two keys it has."""
+        return self.mur_version if self.mur_version is not None else self.deploy.mur_version
 
     @property
     def driver_entry(self) -> ArtifactEntry | None:

@@ -112,10 +112,18 @@ class InstallGrant:
 
 
 @dataclass(frozen=True, slots=True)
+class HarnessPath:
+    """A host directory, absolute or below `~/`, and how a harness may use it."""
+
+    path: str
+    access: Literal["read", "read-write"] = "read"
+
+
+@dataclass(frozen=True, slots=True)
 class HarnessGrant:
     """Host paths that a process driver's harness may be given."""
 
-    paths: tuple[object, ...] = ()
+    paths: tuple[HarnessPath, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ def load_capsule(text: str, path: str, running: str = VERSION) -> LoadedCapsule:
         capsule = dataclasses.replace(capsule, inference=implied)
     check_capsule(capsule, refusals)
     warnings = _old_spellings(lowered, file)
-    warnings += report(list(unknown_keys(block)), capsule.mur_version, running)
+    warnings += report(list(unknown_keys(block)), capsule.version_pin, running)
     return LoadedCapsule(capsule, path, text, tuple(warnings))
 
 

@@ -8,6 +8,8 @@ import re
 from typing import Final
 
 SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+# What a handle's lifetime may be written in: exports.peer_files.max_ttl knows no days.
+LIFETIME: Final = {"s": 1, "m": 60, "h": 3600}
 BYTES: Final = {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30}
 LARGEST: Final = (1 << 63) - 1
 

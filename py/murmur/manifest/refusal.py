@@ -22,13 +22,6 @@ _SECRET = ("api_key", "endpoint")
 _SHOWN = 60
 
 
-def printable(text: str) -> str:
-    """`text` on one line of a terminal: what a manifest holds cannot steer the cursor."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
-
-
 class Refusals:
     """Makes the refusals of one file; knows its name, its places and its lowered spellings."""
 
@@ -53,19 +46,18 @@ class Refusals:
     def syntax(self, reason: str, place: object = None) -> MurmurError:
         """E-MAN-002: no YAML document that can be used."""
         at = f"{self._file}:{place}" if place else self._file
-        return error("E-MAN-002", at=at, reason=printable(reason))
+        return error("E-MAN-002", at=at, reason=reason)
 
     def missing(self, path: Path) -> MurmurError:
         """E-MAN-001: a required field is absent."""
         path = self.spelled(path)
-        field = printable(dotted(path))
+        field = dotted(path)
         return error("E-MAN-001", at=self._at(path), field=field, key=path[-1])
 
     def rejected(self, path: Path, reason: str, hint: str = "") -> MurmurError:
         """E-MAN-003: a value of the wrong type, or one that murmur does not take."""
         path = self.spelled(path)
-        field = printable(dotted(path)) or "the file"
-        reason = printable(reason)
+        field = dotted(path) or "the file"
         return error("E-MAN-003", at=self._at(path), field=field, reason=reason, hint=hint)
 
     def invalid(self, problem: "ValidationError") -> MurmurError:
@@ -154,6 +146,8 @@ def _accepted(detail: "ErrorDetails") -> str:
             return f"at least {context['ge']}"
         case "less_than_equal":
             return f"at most {context['le']}"
+        case "less_than":
+            return f"below {context['lt']}"
         case _:
             return f"something else ({detail['msg']})"
 

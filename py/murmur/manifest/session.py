@@ -117,11 +117,21 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
+class Scorer:
+    """One scorer of the evaluation hook. What is None is the hook's own default to fill in."""
+
+    type: str
+    name: str | None = None
+    max: int | None = None
+    expected: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Labels and scorers handed to hooks; a scorer's keys are the scoring hook's business."""
+    """Labels and scorers handed to hooks."""
 
     dataset_id: str | None = None
-    scorers: tuple[Mapping[str, object], ...] = ()
+    scorers: tuple[Scorer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

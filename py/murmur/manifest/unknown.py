@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from murmur.core.diagnostics import Diagnostic, warning
 from murmur.manifest.document import Path
 from murmur.manifest.lowering import dotted
-from murmur.manifest.refusal import printable
 
 if TYPE_CHECKING:
     from murmur.manifest.models.base import Block
@@ -102,7 +101,7 @@ def report(found: list[UnknownKey], pin: str | None, running: str) -> list[Diagn
             if unknown.suggestion
             else "it has no effect here; a newer mur may know it"
         )
-        finding = printable(f"the unknown key '{unknown.key}' {unknown.where}")
+        finding = f"the unknown key '{unknown.key}' {unknown.where}"
         lines.append(warning("W-SEC-019", finding=finding, reason=reason))
     if found and pin is not None and is_newer(pin, running):
         finding = f"a manifest for mur {pin}, read by mur {running}"

@@ -16,7 +16,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from murmur.manifest.quantities import BYTES, LARGEST, SECONDS, parse_quantity
+from murmur.manifest.quantities import BYTES, LARGEST, LIFETIME, SECONDS, parse_quantity
 
 REFUSED = "murmur_refused"
 REQUIRED = "murmur_required"
@@ -58,6 +58,7 @@ Positive = Annotated[int, Strict(), Field(gt=0, le=LARGEST)]
 Whole = Annotated[int, Strict(), Field(ge=0, le=LARGEST)]
 Port = Annotated[int, Strict(), Field(ge=1, le=65535)]
 Seconds = Annotated[int, _quantity(SECONDS)]
+Lifetime = Annotated[int, _quantity(LIFETIME)]
 Bytes = Annotated[int, _quantity(BYTES)]
 Texts = list[Text]
 

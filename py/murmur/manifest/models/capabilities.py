@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from murmur.manifest import grants
+from murmur.manifest.install_patterns import BadPattern, parse_pattern
 from murmur.manifest.limits import Limits, Resources
 from murmur.manifest.models.base import Block, Filled, Flag, Positive, Text, Texts, refuse
 
@@ -145,12 +146,34 @@ class InstallBlock(Block):
     def _names_something(self) -> Self:
         if not self.skill and not self.tool:
             refuse("both lists are empty; leave the whole block out to install nothing")
+        for key, entries in (("skill", self.skill), ("tool", self.tool)):
+            for index, entry in enumerate(entries):
+                try:
+                    parse_pattern(entry)
+                except BadPattern as problem:
+                    refuse(str(problem), f"{key}[{index}]", problem.hint)
+        if not self.sources:
+            refuse("the list is empty; leave it out to install from the stores", "from")
+        return self
+
+
+class HarnessPathBlock(Block):
+    """The form of an operator's `host_paths` entry (open in the reference)."""
+
+    result_type = grants.HarnessPath
+    path: Text
+    access: Literal["read", "read-write"] = "read"
+
+    @model_validator(mode="after")
+    def _is_absolute(self) -> Self:
+        if not self.path.startswith(("/", "~/")):
+            refuse("it must be an absolute path, or one that begins with ~/", "path")
         return self
 
 
 class HarnessBlock(Block):
     result_type = grants.HarnessGrant
-    paths: list[Any] = Field(default_factory=list)
+    paths: list[HarnessPathBlock] = Field(default_factory=list)
 
 
 class LimitsBlock(Block):

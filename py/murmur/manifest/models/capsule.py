@@ -97,6 +97,8 @@ class ArtifactBlock(Block):
         if "config" in given:
             given["config"] = results.ArtifactConfig(self.config)
         if self.source is not None:
+            if self.version is not None:
+                given["ignored_version"] = self.version
             given["version"] = results.LOCAL_VERSION
         given["local_source"] = self.opts_in(self.local_source)
         given["prompt_payload"] = self.opts_in(self.prompt_payload)

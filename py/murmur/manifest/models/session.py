@@ -5,7 +5,7 @@ to A8 and A12 to A14.
 """
 
 import re
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
+from typing import Annotated, ClassVar, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -15,6 +15,7 @@ from murmur.manifest.models.base import (
     Bytes,
     Filled,
     Flag,
+    Lifetime,
     Port,
     Positive,
     Seconds,
@@ -37,7 +38,8 @@ SCOPES = (
     "resources/files",
 )
 _CREDENTIAL = re.compile(r"[a-z][a-z0-9_-]{0,31}")
-_Fraction = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
+# Written (0.0–1.0) by the reference, beside a (0.0–1.0] elsewhere: both ends are outside.
+_Fraction = Annotated[float, Field(strict=True, gt=0, lt=1, allow_inf_nan=False)]
 
 
 class KeepWorkingBlock(Block):
@@ -162,10 +164,20 @@ class TraceBlock(Block):
     retain: TraceRetainBlock | None = None
 
 
+class ScorerBlock(Block):
+    """An unknown `type` is the scoring hook's to skip, so it is not refused here."""
+
+    result_type = results.Scorer
+    type: Filled
+    name: Filled | None = None
+    max: Whole | None = None
+    expected: Texts | None = None
+
+
 class EvaluationBlock(Block):
     result_type = results.Evaluation
     dataset_id: Text | None = None
-    scorers: list[dict[str, Any]] = Field(default_factory=list)
+    scorers: list[ScorerBlock] = Field(default_factory=list)
 
 
 class ObservabilityBlock(Block):
@@ -204,7 +216,7 @@ class FileExportBlock(Block):
 class PeerFileExportBlock(Block):
     result_type = results.PeerFileExport
     root: Text
-    max_ttl: Seconds | None = None
+    max_ttl: Lifetime | None = None
     max_bytes: Bytes | None = None
 
     @model_validator(mode="after")

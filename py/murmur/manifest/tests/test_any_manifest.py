@@ -58,7 +58,7 @@ def test_any_capsule_manifest_is_loaded_or_refused(tree: dict[str, Any]) -> None
         loaded = load_capsule(text, "/x/murmur.yaml")
     except MurmurError as refusal:
         assert refusal.code in _CODES
-        assert refusal.message.isprintable()
+        assert all(line.isprintable() for line in render(refusal.diagnostic).split("\n"))
         assert refusal.code == "E-CAP-018" or refusal.message.startswith("murmur.yaml")
     else:
         loaded.capsule.as_dict()
@@ -75,7 +75,7 @@ def test_any_artifact_manifest_is_read_or_refused(tree: dict[str, Any]) -> None:
         manifest = parse_artifact_manifest(text)
     except MurmurError as refusal:
         assert refusal.code in _CODES and refusal.message.startswith("murmur.yaml")
-        assert refusal.message.isprintable()
+        assert all(line.isprintable() for line in render(refusal.diagnostic).split("\n"))
         return
     assert manifest.parameters is not None
     for read, refused in (

@@ -18,7 +18,7 @@ _BLOCKS = sorted(
     key=lambda block: (block.__module__, block.__name__),
 )
 # Fields that exist on one side only: computed by `result`, or refused before it.
-_RESULT_ONLY = {"declared", "driver_implied"}
+_RESULT_ONLY = {"declared", "driver_implied", "ignored_version"}
 _WIRE_ONLY: dict[type[Block], frozenset[str]] = {
     capsule.CapsuleBlock: capsule.CapsuleBlock.packaging
 }
