@@ -4,8 +4,10 @@ import re
 from collections.abc import Iterator
 
 from murmur.core.diagnostics import MurmurError, error
+from murmur.core.words import split_words
 from murmur.manifest.capsule import ArtifactEntry, Capsule
 from murmur.manifest.document import Path
+from murmur.manifest.names import NAME_RULE, is_full_name
 from murmur.manifest.refusal import Refusals
 
 _KEY_REFERENCE = re.compile(r"\$\{([A-Z_][A-Z0-9_]*)\}")
@@ -26,6 +28,24 @@ def check_capsule(capsule: Capsule, refusals: Refusals) -> None:
             raise refusal
 
 
+def drivers_of(capsule: Capsule) -> dict[str, Path]:
+    """Every driver that an http capsule may call, and the field that first names it.
+
+    Each whose artifact packs an `upstream_auth` needs a gateway on its entry (decisions 6), which
+    is known at staging only.
+    """
+    inference = capsule.inference
+    if inference is None or inference.transport != "http":
+        return {}
+    named: dict[str, Path] = {}
+    if inference.driver is not None:
+        named[inference.driver.artifact] = ("inference", "driver", "artifact")
+    for index, choice in enumerate(inference.alternates):
+        where: Path = ("inference", "alternates", index, "driver", "artifact")
+        named.setdefault(choice.driver.artifact, where)
+    return named
+
+
 def _conflicts(capsule: Capsule) -> Iterator[tuple[Path, str]]:
     yield from _artifact_conflicts(capsule)
     yield from _prompt_conflicts(capsule)
@@ -39,8 +59,15 @@ def _conflicts(capsule: Capsule) -> Iterator[tuple[Path, str]]:
             "set together with capabilities.spawn.allow; a child cannot hold a token for its "
             "parent's door",
         )
+    for index, name in enumerate(capsule.capabilities.spawn_allow):
+        if not is_full_name(name):
+            yield (
+                ("capabilities", "spawn", "allow", index),
+                f"'{name}' is not <scope>/<name>, each {NAME_RULE}",
+            )
     check = capsule.lifecycle.done_check
-    if check is not None and check.command.split()[0] not in capsule.capabilities.shell_allow:
+    allowed = capsule.capabilities.shell_allow
+    if check is not None and (split_words(check.command) or [""])[0] not in allowed:
         yield (
             ("lifecycle", "done_check", "command"),
             "its first word must be an entry of capabilities.shell.allow",
@@ -49,25 +76,18 @@ def _conflicts(capsule: Capsule) -> Iterator[tuple[Path, str]]:
 
 def _artifact_conflicts(capsule: Capsule) -> Iterator[tuple[Path, str]]:
     seen: set[str] = set()
+    called = drivers_of(capsule)
     for index, entry in enumerate(capsule.artifacts):
         if entry.name in seen:
             yield ("artifacts", index, "name"), f"'{entry.name}' is declared twice"
         seen.add(entry.name)
-        misplaced = entry.runtime == "driver" and entry.name not in _gateway_drivers(capsule)
+        misplaced = entry.runtime == "driver" and entry.name not in called
         if entry.gateway is not None and misplaced:
             yield (
                 ("artifacts", index, "gateway"),
                 "a driver takes a gateway only where inference.driver.artifact or an alternate "
                 "names it under transport: http",
             )
-
-
-def _gateway_drivers(capsule: Capsule) -> set[str]:
-    inference = capsule.inference
-    if inference is None or inference.transport != "http":
-        return set()
-    named = {choice.driver.artifact for choice in inference.alternates}
-    return named | ({inference.driver.artifact} if inference.driver else set())
 
 
 def _prompt_conflicts(capsule: Capsule) -> Iterator[tuple[Path, str]]:
@@ -105,8 +125,6 @@ def _driver_conflicts(capsule: Capsule) -> Iterator[tuple[Path, str]]:
         entry = capsule.artifact(choice.driver.artifact)
         if entry is None or entry.runtime != "driver":
             yield (*where, "driver", "artifact"), "it names no artifacts entry with runtime: driver"
-        elif entry.gateway is None and entry.name != inference.driver.artifact:
-            yield (*where, "driver", "artifact"), f"the entry '{entry.name}' has no gateway"
     control = capsule.control
     switchable = control is not None and "inference.driver" in (
         *control.settings,
@@ -143,21 +161,22 @@ def _control_conflicts(capsule: Capsule) -> Iterator[tuple[Path, str]]:
                 yield path, f"'{name}' can be set under transport: http only"
             elif name == "inference.driver" and not inference.alternates:
                 yield path, "there is no alternate to switch to"
-    primary = capsule.driver_entry
+    primary = capsule.driver_entry if inference.transport == "http" else None
     held = {
-        reference: entry
+        (entry.name, reference)
         for entry in capsule.artifacts
         if entry.gateway is not None
         and entry.gateway.api_key is not None
         and (reference := key_reference(entry.gateway.api_key)) is not None
     }
+    referred = {reference for _, reference in held}
     for index, name in enumerate(control.secrets):
         path = ("control", "secrets", index)
         if name in control.secrets[:index]:
             yield path, f"'{name}' is listed twice"
-        elif name not in held:
+        elif name not in referred:
             yield path, f"no gateway.api_key refers to ${{{name}}}"
-        elif held[name] is primary:
+        elif primary is not None and (primary.name, name) in held:
             yield path, "the primary driver's own key cannot be set by a controller"
 
 

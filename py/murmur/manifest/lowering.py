@@ -47,12 +47,16 @@ class Use:
 
 @dataclass(slots=True)
 class Lowered:
-    """A manifest in new spellings. `origins` leads from a new path to the one in the file."""
+    """A manifest in new spellings. `origins` leads from a new path to the one in the file.
+
+    `stray_endpoint` is an `inference.endpoint` that no driver's entry could take over.
+    """
 
     manifest: dict[str, Any]
     uses: list[Use] = field(default_factory=list)
     origins: dict[Path, Path] = field(default_factory=dict)
     driver_implied: bool = False
+    stray_endpoint: object = None
 
 
 def dotted(path: Path) -> str:
@@ -213,6 +217,7 @@ def _gateway(lowered: Lowered) -> None:
         lowered.uses.append(Use(f"inference.{field_name}", new, ("inference", field_name)))
     if index is None:
         # No entry can take them. The launch is refused for that (E-RUN-005, E-RUN-006), not here.
+        lowered.stray_endpoint = values.get("endpoint")
         return
     _fill_gateway(lowered, lowered.manifest["artifacts"][index], index, values)
 

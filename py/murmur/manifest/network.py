@@ -117,11 +117,31 @@ def parse_rule(entry: str) -> NetworkRule:
     if unwanted := next((part for sign, part in _UNWANTED if sign in rest), None):
         raise BadRule(entry, f"{unwanted} cannot be part of an entry")
     host_text, port = _split_port(entry, rest)
-    host = canonical_host(host_text)
+    host = canonical_host(host_text if host_text.isascii() else _ascii_host(entry, host_text))
     if host is None:
         raise BadRule(entry, f"{host_text!r} is neither a host name nor an IP address")
     return NetworkRule(entry, scheme, host, port)
 
+
+def _ascii_host(entry: str, host: str) -> str:
+    """The `xn--` form of an international name, which is what requests and resolvers carry.
+
+    Characters that the two IDNA standards read differently are refused: the rule would admit
+    another host than the author sees.
+    """
+    if any(character in _AMBIGUOUS for character in host):
+        raise BadRule(entry, f"{host!r} has two readings; write the host in its xn-- form")
+    try:
+        name = host.encode("idna").decode("ascii")
+    except UnicodeError:
+        raise BadRule(entry, f"{host!r} is no international host name") from None
+    if is_address(name) or _NUMERIC.fullmatch(name.rpartition(".")[2]):
+        raise BadRule(entry, f"{host!r} is an address in other digits")
+    return name
+
+
+# U+00DF, U+03C2 and the two joiners: mapped away by IDNA 2003, kept by IDNA 2008.
+_AMBIGUOUS: Final = "\u00df\u1e9e\u03c2\u200c\u200d"
 
 _UNWANTED: Final = (
     ("?", "a query"),

@@ -14,6 +14,7 @@ from murmur.manifest.capsule import Capsule, LoadedCapsule
 from murmur.manifest.checks import check_capsule
 from murmur.manifest.config import kind_of
 from murmur.manifest.document import BadDocument, Document, parse_document
+from murmur.manifest.endpoint import BadEndpoint, parse_endpoint
 from murmur.manifest.lowering import Lowered, SpelledTwice, WrongTransport, lower
 from murmur.manifest.refusal import Refusals
 from murmur.manifest.unknown import report, unknown_keys
@@ -56,6 +57,7 @@ def load_capsule(text: str, path: str, running: str = VERSION) -> LoadedCapsule:
     for key, reason in _REFUSED_TOP_LEVEL.items():
         if key in mapping:
             raise refusals.rejected((key,), reason)
+    _check_stray_endpoint(lowered, refusals)
     try:
         block = CapsuleBlock.model_validate(lowered.manifest)
     except ValidationError as problem:
@@ -68,6 +70,20 @@ def load_capsule(text: str, path: str, running: str = VERSION) -> LoadedCapsule:
     warnings = _old_spellings(lowered, file)
     warnings += report(list(unknown_keys(block)), capsule.version_pin, running)
     return LoadedCapsule(capsule, path, text, tuple(warnings))
+
+
+def _check_stray_endpoint(lowered: Lowered, refusals: Refusals) -> None:
+    """An old `inference.endpoint` is judged at parse, also where no entry takes it over."""
+    if lowered.stray_endpoint is None:
+        return
+    path = ("inference", "endpoint")
+    if not isinstance(lowered.stray_endpoint, str):
+        reason = f"it must be a string, and is {kind_of(lowered.stray_endpoint)}"
+        raise refusals.rejected(path, reason)
+    try:
+        parse_endpoint(lowered.stray_endpoint)
+    except BadEndpoint as problem:
+        raise refusals.rejected(path, str(problem)) from None
 
 
 def _lower(mapping: dict[str, Any], refusals: Refusals) -> Lowered:

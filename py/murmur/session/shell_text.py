@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from murmur.core.safefs import Root
+from murmur.core.words import split_words
 from murmur.session.inventory import INTERPRETERS
-from murmur.session.words import split_words
 
 STREAM_LIMIT: Final = 16384
 PARSING_FAILED: Final = "shell command parsing failed"

@@ -38,7 +38,7 @@ SCOPES = (
     "resources/files",
 )
 _CREDENTIAL = re.compile(r"[a-z][a-z0-9_-]{0,31}")
-# Written (0.0–1.0) by the reference, beside a (0.0–1.0] elsewhere: both ends are outside.
+# Written (0.0-1.0) by the reference, beside a (0.0-1.0] elsewhere: both ends are outside.
 _Fraction = Annotated[float, Field(strict=True, gt=0, lt=1, allow_inf_nan=False)]
 
 

@@ -32,6 +32,9 @@ from murmur.manifest.network import (
         ("[::1]:80", None, "::1", 80),
         ("https://[2001:DB8:0::1]", "https", "2001:db8::1", None),
         ("a_b.example", None, "a_b.example", None),
+        ("b\u00fccher.example", None, "xn--bcher-kva.example", None),
+        ("https://B\u00dcCHER.example:8443", "https", "xn--bcher-kva.example", 8443),
+        ("xn--bcher-kva.example", None, "xn--bcher-kva.example", None),
     ],
 )
 def test_the_accepted_forms(entry: str, scheme: str | None, host: str, port: int | None) -> None:
@@ -55,7 +58,10 @@ def test_the_accepted_forms(entry: str, scheme: str | None, host: str, port: int
         ("-a.example", "neither a host name"),
         ("exa mple.com", "neither a host name"),
         ("example.com\n", "neither a host name"),
-        ("bücher.example", "neither a host name"),
+        ("fu\u00dfball.example", "two readings"),
+        ("a\u200db.example", "two readings"),
+        ("\uff11\uff12\uff17.0.0.1", "an address in other digits"),
+        ("b\u00fccher..example", "no international host name"),
         ("127.1", "neither a host name"),
         ("0x7f000001", "neither a host name"),
         ("2130706433", "neither a host name"),

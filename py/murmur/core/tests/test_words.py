@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmur.session.words import split_words
+from murmur.core.words import split_words
 
 
 @pytest.mark.parametrize(
