@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from murmur.manifest.artifact import parse_artifact_manifest
+from murmur.manifest.artifact import models_of, parse_artifact_manifest
 from murmur.store.component import read_contracts
 from tests.artifacts.components import component
 
@@ -57,6 +57,24 @@ def test_a_provider_driver_declares_where_its_key_goes(name: str, header: str, v
     declared = parse_artifact_manifest(manifest_of(name)).upstream_auth
 
     assert declared == {"header": header, "value": value}
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        ("driver-anthropic", "claude-haiku-4-5-20251001"),
+        ("driver-openai", "gpt-5.6-luna"),
+        ("driver-replay", "replay"),
+    ],
+)
+def test_a_drivers_table_holds_the_limits_of_its_usual_model(name: str, model: str) -> None:
+    table = models_of(parse_artifact_manifest(manifest_of(name)))
+
+    assert model in table
+    for limits in table.values():
+        assert limits.context_window is not None
+        assert 0 < limits.max_output_tokens < limits.context_window
+        assert (limits.max_input_tokens or 1) < limits.context_window
 
 
 def test_the_replay_driver_declares_no_credential() -> None:
