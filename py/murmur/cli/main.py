@@ -47,6 +47,8 @@ COMMANDS: Final[Mapping[str, Registered]] = {
         "Run a capsule with lockfile-aware artifact resolution",
         {"run --json": 1},
     ),
+    "config": Registered("murmur.cli.config", "Write single keys of the configuration files"),
+    "beta": Registered("murmur.cli.beta", "Manage opt-in beta features"),
 }
 
 
@@ -62,11 +64,36 @@ class _Commands(click.Group):
             return None
         command = importlib.import_module(registered.module).command
         assert isinstance(command, click.Command)
-        return command
+        return _with_help(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, row.purpose) for name, row in COMMANDS.items()])
+
+
+def _print_help(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        emit(ctx.get_help())
+        ctx.exit()
+
+
+def _with_help(command: click.Command) -> click.Command:
+    """The command with a help option, and those below it, that minds a closed stream as `emit`."""
+    if command.add_help_option:
+        command.add_help_option = False
+        command.params.append(
+            click.Option(
+                ["-h", "--help"],
+                is_flag=True,
+                expose_value=False,
+                is_eager=True,
+                callback=_print_help,
+                help="Show this message and exit.",
+            )
+        )
+    for below in command.commands.values() if isinstance(command, click.Group) else ():
+        _with_help(below)
+    return command
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -75,7 +102,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
         ctx.exit()
 
 
-@click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=_Commands)
 @click.option(
     "--version",
     is_flag=True,
@@ -86,6 +113,9 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
 )
 def mur() -> None:
     """Run AI-agent capsules behind the limits that their manifests declare."""
+
+
+_with_help(mur)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -102,6 +132,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MurmurError as refusal:
         report(refusal.diagnostic)
         return refusal.exit_status
+    except OSError as failure:
+        report(_unforeseen(failure).diagnostic)
+        return 1
     status = result if isinstance(result, int) else 0
     reason = output_failure()
     if status == 0 and reason is not None:
@@ -111,7 +144,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
+def _unforeseen(failure: OSError) -> MurmurError:
+    """E-IO-002 or E-IO-003 for a failure of the system that no command gave words of its own."""
+    path = failure.filename if failure.filename is not None else "the system"
+    reason = failure.strerror or type(failure).__name__
+    if isinstance(failure, PermissionError):
+        return error("E-IO-002", path=path, reason=reason)
+    return error("E-IO-003", what=path, reason=reason, hint="")
+
+
 def _show_usage(refusal: click.ClickException) -> None:
+    if isinstance(refusal, click.exceptions.NoArgsIsHelpError):
+        complain(refusal.format_message())
+        return
     context = refusal.ctx if isinstance(refusal, click.UsageError) else None
     if context is not None:
         complain(context.get_usage())

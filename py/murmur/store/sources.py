@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from murmur.core.config import merge, read_file
 from murmur.core.diagnostics import MurmurError, error
-from murmur.manifest.document import BadDocument, parse_document
 from murmur.store.names import LOCAL_SCOPE, MURMUR_SCOPE, FullName
 from murmur.store.platforms import host_platform
 from murmur.store.references import Release
@@ -24,10 +24,8 @@ def source_repositories(home_config: Path, project_config: Path) -> tuple[str, .
 
     Raises E-IO-003 for a file that cannot be read or parsed.
     """
-    by_name: dict[str, str] = {}
-    for path in (home_config, project_config):
-        by_name.update(_sources(path))
-    return tuple(by_name.values())
+    config = merge(read_file(home_config), read_file(project_config))
+    return tuple(source.repository for source in config.sources)
 
 
 def scope_repository(scope: str, repositories: tuple[str, ...]) -> str | None:
@@ -86,29 +84,3 @@ def unfetched_release(release: Release) -> MurmurError:
         artifact=release,
         hint="download the release's .mur.zip files and install them by path",
     )
-
-
-def _sources(path: Path) -> dict[str, str]:
-    try:
-        text = path.read_bytes().decode("utf-8")
-    except FileNotFoundError:
-        return {}
-    except (OSError, UnicodeDecodeError) as failure:
-        raise error(
-            "E-IO-003", what=f"{path} cannot be read", reason=str(failure), hint=""
-        ) from failure
-    try:
-        value = parse_document(text).value
-    except BadDocument as bad:
-        raise error(
-            "E-IO-003", what=f"{path} is not valid YAML", reason=bad.reason, hint=""
-        ) from None
-    registry = value.get("registry") if isinstance(value, dict) else None
-    entries = registry.get("sources") if isinstance(registry, dict) else None
-    found: dict[str, str] = {}
-    for entry in entries if isinstance(entries, list) else ():
-        name = entry.get("name") if isinstance(entry, dict) else None
-        repository = entry.get("repo") if isinstance(entry, dict) else None
-        if isinstance(name, str) and isinstance(repository, str) and "/" in repository:
-            found[name] = repository
-    return found

@@ -30,7 +30,6 @@ UNPROVOKED: Final[dict[str, str]] = {
     "E-CAP-019": _HOSTS,
     "E-CAP-021": _HOSTS,
     "E-CFG-001": _SCAFFOLDING,
-    "E-CFG-002": _MANIFEST,
     "E-CNV-001": _SESSIONS,
     "E-CNV-002": _SESSIONS,
     "E-CNV-003": _SESSIONS,
