@@ -104,6 +104,12 @@ class CommandPolicy:
     def mechanism(self) -> str:
         return MECHANISMS[self.tier]
 
+    @property
+    def foreseen(self) -> "Foreseen":
+        """The part of the decision that a report could foresee."""
+        names = [field.name for field in dataclasses.fields(Foreseen)]
+        return Foreseen(**{name: getattr(self, name) for name in names})
+
 
 class UnusableFolder(Exception):
     """A folder that contained commands could not use; the message names its owner."""

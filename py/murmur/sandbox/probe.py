@@ -13,8 +13,14 @@ from pathlib import Path
 from typing import Final, Literal
 
 Tier = Literal["Sealed", "Full", "Seccomp-only", "Environment-only"]
+Mechanism = Literal[
+    "mountns+pivot_root+landlock+seccomp", "landlock+seccomp", "seccomp-only", "none"
+]
+UsernsGrant = Literal[
+    "apparmor_absent", "profile_confining", "restriction_disabled_host_wide", "withheld", "n/a"
+]
 
-MECHANISMS: Final[dict[Tier, str]] = {
+MECHANISMS: Final[dict[Tier, Mechanism]] = {
     "Sealed": "mountns+pivot_root+landlock+seccomp",
     "Full": "landlock+seccomp",
     "Seccomp-only": "seccomp-only",
@@ -66,7 +72,7 @@ class HostReading:
     proc: Stage
     sealed: Stage
     memfd_noexec: Stage
-    userns_grant: str
+    userns_grant: UsernsGrant
     label: str = ""
 
     @property
@@ -116,6 +122,8 @@ _REMEDIES: Final = {
     "user and network namespaces",
     "mount_denied": "load the AppArmor profile mur-sealed, or allow network administration "
     "inside user namespaces",
+    "pivot_root_denied": "load the AppArmor profile mur-sealed, or allow pivot_root in the "
+    "container",
 }
 
 
@@ -128,6 +136,33 @@ def network_refusal(reading: HostReading) -> tuple[str, str]:
         _REMEDIES.get(blocker, _REMEDIES["mount_denied"]),
     )
 
+
+def class_refusal(reading: HostReading, wanted: str) -> tuple[str, str]:
+    """(reason, fix) for a host that does not reach the class `scoped` or `sealed`. containment 3.3.
+
+    The reasons are those that spec/diagnostics.md tells apart under E-CAP-003.
+    """
+    if not reading.linux:
+        return "this system is not Linux and has no kernel sandbox", "use a Linux host"
+    if not reading.landlock.ok or wanted == "scoped":
+        return (
+            f"no usable Landlock, {reading.landlock.reason or 'no seccomp'}",
+            "use a kernel of at least 5.13 with Landlock enabled",
+        )
+    stage = reading.network if not reading.network.ok else reading.sealed
+    blocker = reading.blocker or "mount_denied"
+    return _REASONS[blocker].format(reason=stage.reason), _REMEDIES[blocker]
+
+
+_REASONS: Final = {
+    "app_armor_profile_missing": "AppArmor restricts user namespaces and no profile of mur's "
+    "confines the helper, {reason}",
+    "id_map_denied": "a user namespace can be made and its id map cannot be written, {reason}",
+    "namespace_creation_denied": "making a user namespace is refused, {reason}",
+    "kernel_unsupported": "this kernel makes no user namespaces, {reason}",
+    "mount_denied": "a user namespace can be made and nothing be mounted in it, {reason}",
+    "pivot_root_denied": "a user namespace can be made and no root be changed in it, {reason}",
+}
 
 _ABSENT: Final = Stage(False, call="probe", error=errno.ENOSYS)
 
@@ -178,7 +213,7 @@ def parse(text: str, facts: tuple[bool, bool]) -> HostReading:
     return HostReading(linux=True, userns_grant=_grant(label, *facts), label=label, **stages)
 
 
-def _grant(label: str, enabled: bool, restricted: bool) -> str:
+def _grant(label: str, enabled: bool, restricted: bool) -> UsernsGrant:
     if not enabled:
         return "apparmor_absent"
     if not restricted:

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -12,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from murmur.sandbox import guests
 from murmur.sandbox.guests import GuestsProcess, start_zygote
 from murmur.sandbox.lockdown import (
     HostLockdown,
@@ -100,34 +100,39 @@ def test_the_zygotes_network_is_its_own_and_the_listener_is_in_it(
         assert connection.recv(10) == b"hello"
 
 
-def test_a_refused_namespace_means_the_hosts_loopback_and_a_reason(
-    helper: Path, monkeypatch: pytest.MonkeyPatch
+WITHOUT_NAMESPACES = """
+import json, os, socket, sys
+from pathlib import Path
+from murmur.sandbox.guests import start_zygote
+ours, theirs = socket.socketpair()
+with theirs:
+    process = start_zygote(Path(sys.argv[1]), ["/bin/cat", "/dev/fd/3"], theirs)
+with socket.create_connection(process.listener.getsockname(), 5):
+    reached = True
+print(json.dumps([process.contained, process.reason, reached]))
+ours.close()
+os.waitpid(process.pid, 0)
+"""
+
+
+def test_where_namespaces_are_refused_the_listener_is_on_the_hosts_loopback(
+    helper: Path, reading: HostReading
 ) -> None:
-    real = guests._start
-
-    def refuse(*arguments: object, namespaces: bool, **rest: object) -> object:
-        pid, report = real(*arguments, namespaces=namespaces, **rest)  # type: ignore[arg-type]
-        if namespaces:
-            import dataclasses
-
-            os.close(report.descriptors[0])
-            report = dataclasses.replace(
-                report, kind="FAILED", step="id map", call="write", error=1, descriptors=()
-            )
-            os.kill(pid, signal.SIGKILL)
-        return pid, report
-
-    monkeypatch.setattr(guests, "_start", refuse)
-    zygote = Zygote(helper)
-    try:
-        assert not zygote.process.contained
-        assert zygote.process.reason is not None
-        assert "id map" in zygote.process.reason
-        port = zygote.process.listener.getsockname()[1]
-        with socket.create_connection(("127.0.0.1", port), 5):
-            pass
-    finally:
-        zygote.close()
+    command = [sys.executable, "-c", WITHOUT_NAMESPACES, str(helper)]
+    if reading.network.ok:  # then take them away: a user namespace that may have no others
+        forbid = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"'
+        command = ["unshare", "-U", "-r", "sh", "-c", forbid, "sh", *command]
+    done = subprocess.run(
+        command,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(each for each in sys.path if each)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    contained, reason, reached = json.loads(done.stdout)
+    assert (contained, reached) == (False, True)
+    assert reason.startswith("namespaces: unshare")
 
 
 def test_a_program_that_is_not_there_is_an_error(helper: Path) -> None:
@@ -259,8 +264,6 @@ threading.Thread(target=wait.wait, daemon=True).start()
 error = ctypes.create_string_buffer(1024)
 print(library.mur_lockdown({spec}, error, 1024), error.value.decode())
 """
-    import subprocess
-
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", program],
         pass_fds=[spec],
