@@ -21,8 +21,7 @@ from murmur.sandbox.policy import Demands, Folders, derive
 from murmur.sandbox.probe import read_host
 from murmur.sandbox.session import CommandSession
 from murmur.session.guest_lockdown import find_guest_lockdown
-from tests.bench.launches import Unmeasurable
-from tests.bench.timing import Row, Timing, program, repeat, timed
+from tests.bench.timing import Row, Timing, Unmeasurable, program, repeat, timed
 
 
 def measure_command(root: Path, times: int) -> Row:
@@ -86,7 +85,7 @@ def measure_tool(root: Path, compiled: Path, times: int) -> Row:
         "tool-editor", "tool", compiled, compiled.name, question, preopens=(Preopen(held, "."),)
     )
 
-    with _guests(folder, held) as (guests, how):
+    with _guests(folder, held, compiled) as (guests, how):
 
         def once() -> None:
             result = guests.call(call)
@@ -103,12 +102,12 @@ def measure_tool(root: Path, compiled: Path, times: int) -> Row:
 
 
 @contextmanager
-def _guests(folder: Path, held: int) -> Iterator[tuple[Guests, str]]:
+def _guests(folder: Path, held: int, compiled: Path) -> Iterator[tuple[Guests, str]]:
     helper = find_helper()
     lockdown = find_guest_lockdown(helper)
     if lockdown is not None:
         landlock = read_host(helper).landlock.ok
-        lockdown.allow(str(folder), held, landlock=landlock)
+        lockdown.allow(str(folder), held, [compiled], landlock=landlock)
     guests = Guests.start(functools.partial(start_zygote, helper), lockdown)
     try:
         yield guests, "locked down" if guests.contained else "not contained"

@@ -9,46 +9,45 @@ import argparse
 import hashlib
 import os
 import platform
+import shutil
 import sys
 import tempfile
 from pathlib import Path
 
 from tests.bench import contained, launches
-from tests.bench.timing import Row, program, repeat, show
+from tests.bench.timing import Row, Unmeasurable, program, repeat, show
 
 
 def main() -> int:
     """Measures and prints. 1 when something that should run did not."""
     options = _options()
-    _use_built_helper()
     archives = sorted(options.artifacts.absolute().glob("*.mur.zip"))
     with tempfile.TemporaryDirectory(prefix="murmur-bench-") as name:
         root = Path(name)
         print(f"Python {platform.python_version()}, Linux {platform.release()}, ", end="")
         print(f"{os.cpu_count()} processors; installing and compiling first", flush=True)
         try:
-            project = launches.prepare(root, launches.own_command_line(), archives)
-            rows = [
-                _launch_row(project, archives, max(options.times // 5, 3)),
+            project = launches.prepare(root, launches.install(root), archives)
+            rows = [_launch_row(project, archives, max(options.times // 5, 3))]
+            _use_built_library(root)
+            rows += [
                 contained.measure_command(root, options.times),
                 contained.measure_tool(root, _compiled(project, archives), options.times),
             ]
-        except launches.Unmeasurable as failure:
+        except Unmeasurable as failure:
             print(f"cannot be measured: {failure}", file=sys.stderr)
             return 1
     print(show(rows))
     return 0
 
 
-def _use_built_helper() -> None:
-    """Below `bazel run` the helper and its library lie among the runfiles."""
-    for variable, name in (
-        ("MURMUR_SANDBOX_HELPER", "mur-sandbox"),
-        ("MURMUR_LOCKDOWN_LIBRARY", "libmur-lockdown.so"),
-    ):
-        built = Path("c/sandbox", name).absolute()
-        if built.exists():
-            os.environ.setdefault(variable, str(built))
+def _use_built_library(root: Path) -> None:
+    """Below `bazel run` the lockdown's library lies among the runfiles; it is copied beside the
+    helper's copy, since a build going on elsewhere may replace what lies there.
+    """
+    built = Path("c/sandbox/libmur-lockdown.so")
+    if built.exists():
+        os.environ["MURMUR_LOCKDOWN_LIBRARY"] = str(shutil.copy(str(built), root))
 
 
 def _options() -> argparse.Namespace:
@@ -67,7 +66,7 @@ def _launch_row(project: launches.Project, archives: list[Path], times: int) -> 
     return Row(
         ours,
         (
-            repeat("mur version", times, program([*version, "--json"], quiet=True)),
+            repeat("mur version", times, program([*version, "--json"], project.environment)),
             repeat("python3 -I -S -c pass", times, program(python)),
         ),
     )
@@ -79,7 +78,7 @@ def _compiled(project: launches.Project, archives: list[Path]) -> Path:
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
     found = sorted((project.home / ".murmur" / "compiled").glob(f"{digest}-*.cwasm"))
     if not found:
-        raise launches.Unmeasurable("tool-editor has no compiled form in the cache")
+        raise Unmeasurable("tool-editor has no compiled form in the cache")
     return found[0]
 
 

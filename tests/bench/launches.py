@@ -5,6 +5,7 @@ beforehand; the provider is a server of ours on loopback that streams one answer
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.bench.timing import Unmeasurable
 from tests.providers import anthropic_server
 
 _KEY = "bench-key-0123456789"
@@ -32,10 +34,6 @@ inference:
   driver: {{artifact: local/driver-anthropic}}
 context: {{max_tokens: 100000}}
 """
-
-
-class Unmeasurable(Exception):
-    """The run that was to be timed did not work; the message is what it printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +117,15 @@ def launch(project: Project, archives: Sequence[Path]) -> float:
         return took
 
 
-def own_command_line() -> tuple[str, ...]:
-    """`mur` as built, where it is at hand, else out of the source tree."""
-    built = Path("dist/mur").absolute()
-    if built.exists():
-        return (sys.executable, str(built))
-    return (sys.executable, "-m", "murmur.cli")
+def install(root: Path) -> tuple[str, ...]:
+    """How to start `mur`: as built, both files copied side by side as a user has them, where they
+    are among the runfiles; else out of the source tree.
+    """
+    built = Path("dist")
+    if not (built / "mur").exists():
+        return (sys.executable, "-m", "murmur.cli")
+    for name in ("mur", "mur-sandbox"):
+        shutil.copy(built / name, root / name)
+    os.environ.pop("MURMUR_LOCKDOWN_LIBRARY", None)
+    os.environ["MURMUR_SANDBOX_HELPER"] = str(root / "mur-sandbox")
+    return (sys.executable, str(root / "mur"))

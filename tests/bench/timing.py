@@ -3,7 +3,7 @@
 import statistics
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -52,10 +52,20 @@ def timed(action: Callable[[], object]) -> Callable[[], float]:
     return once
 
 
-def program(argv: Sequence[str], *, quiet: bool = False) -> Callable[[], float]:
-    """Starting a program and waiting for it. Raises CalledProcessError when it fails."""
-    out = subprocess.DEVNULL if quiet else None
-    return timed(lambda: subprocess.run(argv, check=True, stdin=subprocess.DEVNULL, stdout=out))
+class Unmeasurable(Exception):
+    """What was to be timed did not work; the message is what it said."""
+
+
+def program(argv: Sequence[str], env: Mapping[str, str] | None = None) -> Callable[[], float]:
+    """Starting a program and waiting for it. Raises Unmeasurable when it fails."""
+
+    def run() -> None:
+        nothing = subprocess.DEVNULL
+        code = subprocess.run(argv, env=env, stdin=nothing, stdout=nothing).returncode
+        if code:
+            raise Unmeasurable(f"{argv[0]} ended with {code}")
+
+    return timed(run)
 
 
 def show(rows: Sequence[Row]) -> str:

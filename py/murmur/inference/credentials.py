@@ -23,6 +23,7 @@ Unreadable = Literal["missing", "unreadable", "unparseable", "no_entry", "empty_
 
 _REFERENCE: Final = re.compile(r"\$\{([A-Z_][A-Z0-9_]*)\}", re.ASCII)
 _LARGEST_CONFIG: Final = 1 << 20
+_NEVER_WAITS: Final = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 _Stamp = tuple[int, int, int, int]
 
 
@@ -199,7 +200,11 @@ def read_entry(config: Path, name: str) -> Secret | Unreadable:
     import yaml
 
     try:
-        with config.open("rb") as file:
+        # Asked on the event loop, which a pipe of that name must not hold up.
+        descriptor = os.open(config, os.O_RDONLY | _NEVER_WAITS)
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return "unreadable"
             data = file.read(_LARGEST_CONFIG + 1)
     except FileNotFoundError:
         return "missing"

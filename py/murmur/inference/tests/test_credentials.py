@@ -152,6 +152,7 @@ def test_a_rejection_reads_the_file_again_whatever_its_times_say(config: Path) -
         ("credentials:\n  PROVIDER_KEY:\n", "empty_entry"),
         ("credentials: [\n", "unparseable"),
         (None, "missing"),
+        ("a pipe", "unreadable"),
     ],
 )
 def test_losing_the_entry_keeps_the_last_key_and_is_reported_once(
@@ -163,6 +164,9 @@ def test_losing_the_entry_keeps_the_last_key_and_is_reported_once(
     resolved.credential.report = changes.append
     if text is None:
         config.unlink()
+    elif text == "a pipe":
+        config.unlink()
+        os.mkfifo(config)
     else:
         write(config, text)
     assert key(resolved) == "stored-key-1"
