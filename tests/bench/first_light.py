@@ -47,7 +47,7 @@ def _use_built_library(root: Path) -> None:
     """
     built = Path("c/sandbox/libmur-lockdown.so")
     if built.exists():
-        os.environ["MURMUR_LOCKDOWN_LIBRARY"] = str(shutil.copy(str(built), root))
+        os.environ["MURMUR_LOCKDOWN_LIBRARY"] = str(shutil.copy(str(built), str(root)))
 
 
 def _options() -> argparse.Namespace:

@@ -68,7 +68,8 @@ def test_the_a2a_client_sends_a_message_streams_to_the_end_and_reads_the_task(
 def test_a_canceled_task_ends_canceled_and_the_session_takes_the_next(
     place: Place, project: Path
 ) -> None:
-    turns = [{"when": {"newest": "slow"}, "text": "late", "delay_ms": 30_000}, {"text": "quick"}]
+    slow: dict[str, Any] = {"when": {"newest": "slow"}, "text": "late", "delay_ms": 30_000}
+    turns = [slow, {"text": "quick"}]
     write_manifest(project, replay(turns, lifecycle=SERVING))
     running = place.start(cwd=project)
 
