@@ -13,6 +13,7 @@ from typing import Final
 
 from murmur.core.diagnostics import error
 from murmur.sandbox import cgroup_v1, cgroup_v2
+from murmur.sandbox.delegation import delegated_facts
 from murmur.sandbox.hierarchy import Blocked, Counter, Facts, read_facts
 from murmur.sandbox.resources import Resources
 
@@ -77,7 +78,7 @@ def create_scope(session_id: str, limits: Resources, workdir: str = "/") -> Scop
 
 def try_scope(session_id: str, limits: Resources, workdir: str = "/") -> Scope:
     """As create_scope, but raises hierarchy.Blocked: for those who waive it or only report."""
-    facts = read_facts()
+    facts = delegated_facts()
     name = _name(session_id)
     reasons: list[str] = []
     for label, back_end in (("v2", cgroup_v2), ("v1", cgroup_v1)):

@@ -79,7 +79,7 @@ def test_a_fork_that_is_refused_is_counted(scope: cgroup.Scope) -> None:
 def test_without_any_hierarchy_it_is_e_run_012_with_both_reasons(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cgroup, "read_facts", lambda: Facts(None, {}))
+    monkeypatch.setattr(cgroup, "delegated_facts", lambda: Facts(None, {}))
     with pytest.raises(MurmurError) as caught:
         create_scope("ses_x", LIMITS)
     assert caught.value.code == "E-RUN-012"
