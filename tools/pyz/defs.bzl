@@ -1,8 +1,8 @@
 """`zipapp`: one executable file that holds murmur and every distribution that it needs.
 
     zipapp(
-        name = "mur_zipapp",
-        out = "dist/mur",
+        name = "zipapp",
+        out = "zipapp.pyz",
         deps = ["//py/murmur/cli"],
         entry = "murmur.cli.main:main",
     )
@@ -65,7 +65,7 @@ def _zipapp_impl(ctx):
         mnemonic = "Zipapp",
         progress_message = "Packing %s" % ctx.outputs.out.short_path,
     )
-    return [DefaultInfo(executable = ctx.outputs.out)]
+    return [DefaultInfo(files = depset([ctx.outputs.out]))]
 
 zipapp = rule(
     implementation = _zipapp_impl,
@@ -83,5 +83,4 @@ zipapp = rule(
             allow_files = True,
         ),
     },
-    executable = True,
 )
