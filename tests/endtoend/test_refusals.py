@@ -57,7 +57,7 @@ REFUSALS = [
     pytest.param(_climbing_scope, "E-CAP-002", ["../out"], id="scope"),
     pytest.param(_reserved_name, "E-CAP-013", ["local/submit-plan"], id="reserved"),
     pytest.param(_hook, "E-IO-003", ["artifacts[2].runtime: hook"], id="hook"),
-    pytest.param(_sealed, "E-IO-003", ["containment: sealed"], id="sealed"),
+    pytest.param(_sealed, "E-CAP-003", ["class sealed", "achieves scoped"], id="sealed"),
     pytest.param(_unknown_model, "E-RUN-052", ["nobody-knows", "inference.max_tokens"], id="limit"),
 ]
 
@@ -114,11 +114,11 @@ def test_a_lock_that_pins_other_bytes_is_refused(place: Place, project: Path) ->
     lock = project / "murmur.lock"
     text = lock.read_text()
     digest = next(line.split()[-1] for line in text.splitlines() if " any: " in line)
-    lock.write_text(text.replace(digest, "0" * 64))
+    lock.write_text(text.replace(digest, "f" * 64))
     done = place.mur("run", "--task", "go", cwd=project)
     assert done.returncode == 1
     assert "error[E-REG-002]" in done.stderr
-    assert lock.read_text() == text.replace(digest, "0" * 64)
+    assert lock.read_text() == text.replace(digest, "f" * 64)
 
 
 def test_a_home_that_cannot_be_used_is_refused_first(place: Place, project: Path) -> None:

@@ -1,25 +1,37 @@
 """The one containment decision of a session. spec/containment.md 1, 4 and 8.
 
-Enforcement, session_start, MURMUR.md and the warnings read this object and decide nothing anew.
+Enforcement, the scope report, MURMUR.md, doctor and the warnings read this object and decide
+nothing anew.
 """
 
 import dataclasses
 from pathlib import Path
 from typing import Final
 
-from murmur.core.diagnostics import Diagnostic, error, warning
+from murmur.core.diagnostics import Diagnostic, MurmurError, error, warning
+from murmur.manifest.capsule import Capsule
+from murmur.manifest.grants import Containment as ClassName
+from murmur.manifest.session import Lifecycle
 from murmur.sandbox.helper import HelperMissing, find_helper
-from murmur.sandbox.policy import loads_native_code
+from murmur.sandbox.policy import applied_tier, loads_native_code
 from murmur.sandbox.probe import (
-    CLASSES,
     HostReading,
+    Tier,
+    class_refusal,
     network_refusal,
     read_host,
     without_linux,
 )
+from murmur.session.floors import Floor, can_start_commands, weaker
 from murmur.session.prepare import Prepared
+from murmur.session.scope.unestablished import UNESTABLISHED
 
-_ORDER: Final = ("advisory", "scoped", "sealed")
+CLASS_OF: Final[dict[Tier, ClassName]] = {
+    "Sealed": "sealed",
+    "Full": "scoped",
+    "Seccomp-only": "advisory",
+    "Environment-only": "advisory",
+}
 
 # What is said of a Linux host that nobody could ask: it can do nothing.
 _UNREAD: Final = dataclasses.replace(without_linux(), linux=True)
@@ -27,48 +39,82 @@ _UNREAD: Final = dataclasses.replace(without_linux(), linux=True)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Containment:
-    """What was declared, what this host achieves, and what the operator is told about it."""
+    """What was declared, what this host achieves, and what the operator is told about it.
+
+    `missing` says in words why there is no reading. `shortfall` is why the floor is not met, None
+    when it is. `refusals` are what a launch is refused with, in the order of the checks.
+    """
 
     helper: Path | None
     reading: HostReading
-    declared: str
-    achieved: str
+    missing: str
+    floor: Floor
+    achieved: ClassName
+    shortfall: str | None
+    home_inside: bool
+    refusals: tuple[MurmurError, ...]
     warnings: tuple[Diagnostic, ...]
     notes: tuple[str, ...]
 
+    @property
+    def declared(self) -> ClassName:
+        """The floor in force."""
+        return self.floor.declared
+
+    @property
+    def host(self) -> ClassName:
+        """The class that this host could achieve at most, whatever was declared."""
+        return CLASS_OF[self.reading.tier]
+
+    @property
+    def tier(self) -> Tier:
+        """The tier that commands get."""
+        return applied_tier(self.reading)
+
 
 def decide_containment(prepared: Prepared) -> Containment:
-    """Reads the host once and decides.
+    """Reads the host once and decides for a launch.
 
-    Raises E-CAP-003 for a floor that the host does not reach, and E-CAP-005 for a capsule that can
-    start commands on a host that cannot give them a network namespace.
+    Raises E-CAP-003 for a floor that is not met, E-CAP-004 for a staged runtime below `sealed`, and
+    E-CAP-005 for a capsule that can start commands on a host that cannot give them a network
+    namespace.
     """
-    capabilities = prepared.capsule.capabilities
+    found = read_containment(
+        prepared.capsule, prepared.floor, prepared.lifecycle, home_inside=prepared.home_inside
+    )
+    if found.refusals:
+        raise found.refusals[0]
+    return found
+
+
+def read_containment(
+    capsule: Capsule, floor: Floor, lifecycle: Lifecycle, *, home_inside: bool
+) -> Containment:
+    """Reads the host once and decides; what a launch would be refused for is data here.
+
+    `home_inside` says whether `~/.murmur` lies in the workdir.
+    """
     helper, reading, missing = _read()
-    declared = capabilities.containment or "advisory"
-    achieved = _achieved(reading, capabilities.workdir_exec)
-    if _ORDER.index(achieved) < _ORDER.index(declared):
-        reason = "filesystem.workdir_exec is set" if capabilities.workdir_exec else missing
-        raise error(
-            "E-CAP-003",
-            declared=declared,
-            achieved=achieved,
-            reason=reason or f"Landlock: {reading.landlock.reason}",
-        )
-    if prepared.may_start_commands and reading.linux and not reading.network.ok:
-        why, fix = network_refusal(reading)
-        raise error("E-CAP-005", reason=missing or why, fix=fix)
+    achieved = CLASS_OF[applied_tier(reading)]
+    capped = _cap(capsule, home_inside)
+    if capped:
+        achieved = "advisory"
+    shortfall = fix = ""
+    if weaker(achieved, floor.declared):
+        shortfall, fix = _shortfall(reading, floor, capped or missing)
     warnings: list[Diagnostic] = []
     notes: list[str] = []
-    if prepared.may_start_commands:
-        found, noted = _command_warnings(prepared, reading)
-        warnings += found
-        notes += noted
+    if can_start_commands(capsule):
+        warnings, notes = _command_warnings(capsule, lifecycle, reading)
     return Containment(
         helper=helper,
         reading=reading,
-        declared=declared,
+        missing=missing,
+        floor=floor,
         achieved=achieved,
+        shortfall=shortfall or None,
+        home_inside=home_inside,
+        refusals=tuple(_refusals(capsule, floor, achieved, shortfall, fix, reading, missing)),
         warnings=tuple(warnings),
         notes=tuple(notes),
     )
@@ -86,20 +132,63 @@ def _read() -> tuple[Path | None, HostReading, str]:
         return helper, _UNREAD, f"{helper} probe: {failure.strerror}"
 
 
-def _achieved(reading: HostReading, workdir_exec: bool) -> str:
-    """The class of this host for a capsule that did not ask for `sealed`."""
-    if workdir_exec:
-        return "advisory"
-    tier = "Full" if reading.tier == "Sealed" else reading.tier
-    return CLASSES[tier]
+def _cap(capsule: Capsule, home_inside: bool) -> str:
+    """Why the class is `advisory` whatever the tier is; empty when nothing caps it."""
+    if capsule.capabilities.workdir_exec:
+        return "capabilities.filesystem.workdir_exec is set"
+    if home_inside:
+        return "~/.murmur lies in the work folder"
+    return ""
+
+
+def _shortfall(reading: HostReading, floor: Floor, known: str) -> tuple[str, str]:
+    """(reason, fix) of an unmet floor; `known` is a reason that no host is asked for."""
+    if known:
+        return known, ""
+    if floor.declared == "sealed" and reading.tier == "Sealed":
+        return UNESTABLISHED["composed root"], ""
+    return class_refusal(reading, floor.declared)
+
+
+def _refusals(
+    capsule: Capsule,
+    floor: Floor,
+    achieved: ClassName,
+    shortfall: str,
+    fix: str,
+    reading: HostReading,
+    missing: str,
+) -> list[MurmurError]:
+    found: list[MurmurError] = []
+    if shortfall:
+        remedy = f"{fix}, or " if fix else ""
+        found.append(
+            error(
+                "E-CAP-003",
+                declared=floor.declared,
+                achieved=achieved,
+                reason=shortfall,
+                fix=remedy,
+            )
+        )
+    shell = capsule.capabilities.shell
+    if shell is not None and shell.staged_runtime and floor.declared != "sealed":
+        binaries = ", ".join(grant.binary for grant in shell.staged_runtime)
+        found.append(error("E-CAP-004", binaries=binaries, floor=floor.declared))
+    if can_start_commands(capsule) and reading.linux and not reading.network.ok:
+        why, fix = network_refusal(reading)
+        found.append(error("E-CAP-005", reason=missing or why, fix=fix))
+    return found
 
 
 def _command_warnings(
-    prepared: Prepared, reading: HostReading
+    capsule: Capsule, lifecycle: Lifecycle, reading: HostReading
 ) -> tuple[list[Diagnostic], list[str]]:
-    capabilities = prepared.capsule.capabilities
+    capabilities = capsule.capabilities
     warnings: list[Diagnostic] = []
     notes: list[str] = []
+    if reading.userns_grant == "restriction_disabled_host_wide":
+        warnings.append(warning("W-SEC-013"))
     if not reading.linux:
         warnings.append(warning("W-SEC-001"))
     elif not reading.landlock.ok:
@@ -121,7 +210,6 @@ def _command_warnings(
     if capabilities.workdir_exec:
         warnings.append(warning("W-SEC-011"))
         notes.append("Programs in the work folder can be run (filesystem.workdir_exec).")
-    lifecycle = prepared.lifecycle
     if (lifecycle.task_acceptance, lifecycle.after_task) != ("queue", "sleep"):
         warnings.append(warning("W-SEC-022"))
     return warnings, notes

@@ -59,6 +59,24 @@ class WorkPlace:
         return self.given if self.given is not None else self.root / session_id
 
 
+def planned_place(workdir: Path | None, manifest_directory: Path) -> WorkPlace:
+    """The place that `work_place` would decide on; the folder need not be there yet."""
+    if workdir is None:
+        return work_place(None, manifest_directory)
+    resolved = workdir.resolve()
+    return WorkPlace(root=resolved, given=resolved)
+
+
+def holds_home(place: WorkPlace, home: Home) -> bool:
+    """Whether `~/.murmur` lies in the workdir, where commands could change it (W-SEC-033)."""
+    return home.root.resolve().is_relative_to(place.root.resolve())
+
+
+def records_name(place: WorkPlace, session_id: str) -> str:
+    """The records directory of a session, relative to `~/.murmur`."""
+    return "/".join(["records", *place.root.parts[1:], session_id])
+
+
 def work_place(workdir: Path | None, manifest_directory: Path) -> WorkPlace:
     """Reads `--workdir`. Raises E-IO-003 when it is not an existing directory."""
     if workdir is None:
@@ -83,8 +101,7 @@ def create_directories(home: Home, place: WorkPlace, session_id: str) -> Directo
     """
     try:
         with open_root(home.root) as murmur:
-            records_name = "/".join(["records", *place.root.parts[1:], session_id])
-            records = murmur.sub(records_name, create=True, mode=0o700)
+            records = murmur.sub(records_name(place, session_id), create=True, mode=0o700)
             for part in _RECORD_PARTS:
                 records.make_directory(part, 0o700)
             runtime = murmur.sub(f"sessions/{session_id}", create=True, mode=0o700)
@@ -96,7 +113,7 @@ def create_directories(home: Home, place: WorkPlace, session_id: str) -> Directo
         return Directories(
             work=work,
             runtime=home.sessions / session_id,
-            records=home.root / records_name,
+            records=home.root / records_name(place, session_id),
             work_root=open_root(work),
             runtime_root=runtime,
             records_root=records,

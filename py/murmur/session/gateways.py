@@ -7,13 +7,14 @@ this process and reach guests never.
 import dataclasses
 from collections.abc import Mapping
 
-from murmur.core.diagnostics import Diagnostic, error, warning
+from murmur.core.diagnostics import Diagnostic, MurmurError, error, warning
 from murmur.inference.credentials import Credential, resolve_key
 from murmur.inference.gateway_routes import GatewayTarget
 from murmur.inference.limits import Choice, ModelLimits, resolve_limits
 from murmur.manifest.artifact import ArtifactManifest, upstream_auth_of
-from murmur.manifest.capsule import ArtifactEntry
+from murmur.manifest.capsule import ArtifactEntry, Capsule
 from murmur.manifest.endpoint import parse_endpoint
+from murmur.session.launch import Launch
 from murmur.session.prepare import Prepared
 
 
@@ -107,6 +108,32 @@ def _resolve(
         EntryGateway(entry.name, target, resolved.credential, resolved.source, metered),
         warnings,
     )
+
+
+def foresee_keys(capsule: Capsule, launch: Launch) -> tuple[list[Diagnostic], list[MurmurError]]:
+    """What the keys of every `gateway:` would warn about (W-SEC-027) and be refused for.
+
+    For reports: no artifact is read, and no key leaves this function.
+    """
+    warnings: list[Diagnostic] = []
+    refusals: list[MurmurError] = []
+    for index, entry in enumerate(capsule.artifacts):
+        if entry.gateway is None:
+            continue
+        try:
+            resolved = resolve_key(
+                entry.gateway,
+                artifact=entry.label,
+                at=launch.manifest.name,
+                field=f"artifacts[{index}].gateway.api_key",
+                config=launch.home.config,
+                environ=launch.environ,
+            )
+        except MurmurError as refused:
+            refusals.append(refused)
+        else:
+            warnings += [found for found in resolved.warnings if found.code == "W-SEC-027"]
+    return warnings, refusals
 
 
 def driver_limits(

@@ -28,7 +28,7 @@ from murmur.inference.gateway_routes import GATEWAY_AUTHORITY, Route, new_token
 from murmur.manifest.capsule import ArtifactEntry
 from murmur.session.artifacts import StagedArtifact
 from murmur.session.gateways import EntryGateway
-from murmur.session.prepare import EntryGrants
+from murmur.session.grants import EntryGrants
 from murmur.session.stage import Staged
 
 OnEvent = Callable[[str, dict[str, Any]], None]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from murmur.core.diagnostics import error
 from murmur.core.dotenv import with_dotenv
-from murmur.core.home import Home, open_home
+from murmur.core.home import Home, find_home
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -29,6 +29,7 @@ class Flags:
     after_task: str | None = None
     system_prompt: str | None = None
     env_file: bool = True
+    containment: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -49,12 +50,12 @@ class Launch:
 
 
 def read_launch(flags: Flags, environ: Mapping[str, str], started: float | None = None) -> Launch:
-    """Reads home, `.env` and manifest, in that order.
+    """Reads home, `.env` and manifest, in that order; nothing is made, the home included.
 
     Raises E-IO-004 for the home, E-IO-003 for `.env`, E-IO-001 or E-IO-002 for the manifest.
     """
     began = time.monotonic() if started is None else started
-    home = open_home(environ)
+    home = find_home(environ)
     manifest = Path(os.path.abspath(flags.manifest))
     variables = with_dotenv(environ, manifest.parent) if flags.env_file else dict(environ)
     try:

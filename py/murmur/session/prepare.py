@@ -8,17 +8,21 @@ import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 
-from murmur.core.config import GlobalConfig, read_global_config
+from murmur.core.config import Config, read_config
 from murmur.core.diagnostics import Diagnostic, error, warning
 from murmur.core.version import VERSION
 from murmur.manifest.capsule import ArtifactEntry, Capsule, LoadedCapsule
-from murmur.manifest.config import render_config
-from murmur.manifest.network import NetworkRule, narrow, parse_rules
 from murmur.manifest.parse import load_capsule
-from murmur.manifest.segments import check_scope
 from murmur.manifest.session import AfterTask, Lifecycle, TaskAcceptance
-from murmur.sandbox.environment import refused_by
-from murmur.session.directories import WorkPlace, work_place
+from murmur.session.directories import WorkPlace, holds_home, work_place
+from murmur.session.floors import (
+    FLAG,
+    Floor,
+    can_start_commands,
+    class_named,
+    floor_in_force,
+)
+from murmur.session.grants import EntryGrants, entry_grants
 from murmur.session.launch import Launch
 from murmur.session.names import check_names
 from murmur.session.unserved import refuse_unserved
@@ -30,13 +34,20 @@ from murmur.store.stores import StoredArtifact, global_store, project_store, res
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class EntryGrants:
-    """What one tool or driver entry may reach: its own narrowing, within the capsule's ceiling."""
+class Examined:
+    """A launch as its manifest and flags say it: spec/diagnostics.md 6.1 up to step 12.
 
-    network: tuple[NetworkRule, ...]
-    scope: str | None
-    env: tuple[str, ...]
-    config: str | None
+    Here `--explain-scope` leaves the way of a run.
+    """
+
+    launch: Launch
+    config: Config
+    loaded: LoadedCapsule
+    floor: Floor
+
+    @property
+    def capsule(self) -> Capsule:
+        return self.loaded.capsule
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -44,8 +55,9 @@ class Prepared:
     """A launch that nothing speaks against so far. `stored` and `grants` go by full name."""
 
     launch: Launch
-    config: GlobalConfig
+    config: Config
     loaded: LoadedCapsule
+    floor: Floor
     lifecycle: Lifecycle
     place: WorkPlace
     lock: Lock | None
@@ -62,7 +74,28 @@ class Prepared:
     @property
     def may_start_commands(self) -> bool:
         """Whether the capsule can have a subprocess. spec/containment.md 8."""
-        return bool(self.capsule.capabilities.shell_allow)
+        return can_start_commands(self.capsule)
+
+    @property
+    def home_inside(self) -> bool:
+        """Whether `~/.murmur` lies in the workdir, which caps the class at advisory."""
+        return holds_home(self.place, self.launch.home)
+
+
+def examine(launch: Launch) -> Examined:
+    """Reads the manifest and everything that shapes its reading.
+
+    Raises E-MAN-*, E-CAP-013, E-CAP-018, E-CAP-020, and E-IO-003 for a containment class or a
+    configuration that is none.
+    """
+    loaded = load_capsule(launch.manifest_text, str(launch.manifest))
+    check_names(loaded.capsule)
+    flag = launch.flags.containment
+    if flag is not None:
+        class_named(flag, f"{FLAG} {flag}")
+    config = read_config(launch.home, Path.cwd())
+    floor = floor_in_force(loaded.capsule, config.containment, flag)
+    return Examined(launch=launch, config=config, loaded=loaded, floor=floor)
 
 
 def prepare(launch: Launch) -> Prepared:
@@ -70,13 +103,11 @@ def prepare(launch: Launch) -> Prepared:
 
     E-MAN-*, E-CAP-*, E-RUN-003, 005, 006, 008, 043, E-IO-003.
     """
-    loaded = load_capsule(launch.manifest_text, str(launch.manifest))
-    capsule = loaded.capsule
-    check_names(capsule)
+    examined = examine(launch)
+    loaded, capsule, config = examined.loaded, examined.capsule, examined.config
     refuse_unserved(capsule, launch.manifest.name)
-    config = read_global_config(launch.home)
     place = work_place(launch.flags.workdir, launch.directory)
-    _check_driver(capsule, launch.manifest)
+    check_driver(capsule, launch.manifest)
     lock = read_lock(lock_path(launch.directory))
     platform = host_platform()
     declared = [declared_artifact(capsule, entry) for entry in capsule.artifacts]
@@ -88,14 +119,15 @@ def prepare(launch: Launch) -> Prepared:
         platform,
         "run `mur install` in the project directory",
     )
-    lifecycle = _lifecycle(launch, capsule.lifecycle)
-    grants, warnings = _grants(capsule)
+    lifecycle = resolve_lifecycle(launch, capsule.lifecycle)
+    grants, warnings = entry_grants(capsule)
     for artifact in declared:
         check_origin(lock, artifact)
     return Prepared(
         launch=launch,
         config=config,
         loaded=loaded,
+        floor=examined.floor,
         lifecycle=lifecycle,
         place=place,
         lock=lock,
@@ -104,8 +136,8 @@ def prepare(launch: Launch) -> Prepared:
             artifact.name.text: stored for artifact, stored in zip(declared, found, strict=True)
         },
         grants=grants,
-        warnings=(*loaded.warnings, *warnings, *_home_inside(launch, place)),
-        notices=_notices(capsule),
+        warnings=(*loaded.warnings, *warnings, *_warn_home_inside(launch, place)),
+        notices=(*config.warnings, *notices(capsule)),
     )
 
 
@@ -121,15 +153,15 @@ def declared_artifact(capsule: Capsule, entry: ArtifactEntry) -> Declared:
     )
 
 
-def _home_inside(launch: Launch, place: WorkPlace) -> tuple[Diagnostic, ...]:
+def _warn_home_inside(launch: Launch, place: WorkPlace) -> tuple[Diagnostic, ...]:
     """W-SEC-033 when commands could reach murmur's own files through the work folder."""
-    root = place.given if place.given is not None else place.root
-    if launch.home.root.resolve().is_relative_to(root.resolve()):
-        return (warning("W-SEC-033", workdir=root),)
+    if holds_home(place, launch.home):
+        return (warning("W-SEC-033", workdir=place.root),)
     return ()
 
 
-def _check_driver(capsule: Capsule, manifest: Path) -> None:
+def check_driver(capsule: Capsule, manifest: Path) -> None:
+    """Raises E-RUN-005 for an agent capsule without a driver, E-RUN-006 for one it lacks."""
     inference = capsule.inference
     assert inference is not None  # a script capsule was refused above
     if inference.driver is None:
@@ -139,7 +171,7 @@ def _check_driver(capsule: Capsule, manifest: Path) -> None:
         raise error("E-RUN-006", driver=inference.driver.artifact)
 
 
-def _lifecycle(launch: Launch, declared: Lifecycle) -> Lifecycle:
+def resolve_lifecycle(launch: Launch, declared: Lifecycle) -> Lifecycle:
     """The manifest's lifecycle with the flags in place. Raises E-IO-003 for an unknown value."""
     return dataclasses.replace(
         declared,
@@ -171,63 +203,16 @@ def _bad_flag(flag: str, value: str, allowed: str) -> Exception:
     )
 
 
-def _grants(capsule: Capsule) -> tuple[dict[str, EntryGrants], list[Diagnostic]]:
-    """Per entry: the declared narrowing within the ceiling. Raises E-CAP-001, 002, 010, 016."""
-    ceiling = parse_rules(capsule.capabilities.network_allow)
-    scope = capsule.capabilities.filesystem_scope
-    if scope is not None:
-        check_scope(scope, "capabilities.filesystem.scope")
-    env = _check_env(capsule)
-    grants: dict[str, EntryGrants] = {}
-    warnings: list[Diagnostic] = []
-    for index, entry in enumerate(capsule.artifacts):
-        rules, entry_scope, entry_env = ceiling, scope, env
-        narrowed = entry.capabilities
-        if narrowed is not None:
-            if narrowed.network is not None and narrowed.network.allow is not None:
-                rules, dropped = narrow(parse_rules(narrowed.network.allow), ceiling)
-                warnings += [
-                    warning("W-SEC-007", artifact=entry.name, entry=rule.text) for rule in dropped
-                ]
-            if narrowed.filesystem_scope is not None:
-                where = f"artifacts[{index}].capabilities.filesystem.scope"
-                check_scope(narrowed.filesystem_scope, where)
-                entry_scope = narrowed.filesystem_scope
-            if narrowed.env is not None:
-                entry_env = tuple(name for name in narrowed.env_allow if name in env)
-        grants[entry.name] = EntryGrants(
-            network=rules,
-            scope=entry_scope,
-            env=entry_env,
-            config=(
-                None if entry.config is None else render_config(entry.name, entry.config.value)
-            ),
-        )
-    return grants, warnings
-
-
-def _check_env(capsule: Capsule) -> tuple[str, ...]:
-    """`env.allow`. Raises E-CAP-016 for names that the backstop or strip_env keeps out."""
-    shell = capsule.capabilities.shell
-    strip = shell.strip_env if shell else ()
-    names = capsule.capabilities.env_allow
-    found = [(name, match) for name in names if (match := refused_by(name, strip)) is not None]
-    if found:
-        matches = ", ".join(f"{name} ({source} {pattern})" for name, (pattern, source) in found)
-        raise error("E-CAP-016", matches=matches)
-    return names
-
-
-def _notices(capsule: Capsule) -> tuple[str, ...]:
+def notices(capsule: Capsule) -> tuple[str, ...]:
     """Uncoded lines for standard error. spec/diagnostics.md 1.4."""
-    notices = []
+    lines = []
     if capsule.mur_version is not None and capsule.mur_version != VERSION:
-        notices.append(
+        lines.append(
             f"warning: the manifest is pinned to mur {capsule.mur_version}, and this is {VERSION}"
         )
     if capsule.capabilities.shell_allow and capsule.capabilities.network_allow:
-        notices.append(
+        lines.append(
             "[capsule-runtime] warning: commands reach no host in this build; "
             "network.allow applies to WASM tools and drivers"
         )
-    return tuple(notices)
+    return tuple(lines)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from murmur.core.diagnostics import Diagnostic
+from murmur.core.home import open_home
 from murmur.core.ids import new_id
 from murmur.guest.client import Guests
 from murmur.inference.limits import ModelLimits
@@ -69,6 +70,7 @@ class Staged:
 def stage(prepared: Prepared, guests: Guests) -> Staged:
     """Stages a prepared launch. Raises the refusals of spec/sessions.md 6.2 in its order."""
     launch = prepared.launch
+    open_home(launch.environ)
     task = None if launch.flags.task is None else task_text(launch.flags.task)
     containment = decide_containment(prepared)
     payloads, warnings = open_payloads(prepared)

@@ -7,19 +7,24 @@ this table; when it is empty, the module goes.
 
 from collections.abc import Iterator
 
-from murmur.core.diagnostics import error
+from murmur.core.diagnostics import MurmurError, error
 from murmur.manifest.capsule import Capsule
 
 
 def refuse_unserved(capsule: Capsule, path: str) -> None:
     """Raises E-IO-003 naming the first field, in manifest order, that is not served yet."""
     for field in unserved(capsule):
-        raise error(
-            "E-IO-003",
-            what=f"{path}: {field}",
-            reason="this build of mur does not serve it yet, and will not run as if it did",
-            hint="leave the field out, or use a mur that serves it",
-        )
+        raise unserved_refusal(field, path)
+
+
+def unserved_refusal(field: str, path: str) -> MurmurError:
+    """E-IO-003 for one such field; `--explain-scope` and doctor report what a run is refused."""
+    return error(
+        "E-IO-003",
+        what=f"{path}: {field}",
+        reason="this build of mur does not serve it yet, and will not run as if it did",
+        hint="leave the field out, or use a mur that serves it",
+    )
 
 
 def unserved(capsule: Capsule) -> Iterator[str]:
@@ -60,8 +65,6 @@ def _artifacts(capsule: Capsule) -> Iterator[str]:
 
 def _capabilities(capsule: Capsule) -> Iterator[str]:
     granted = capsule.capabilities
-    if granted.containment == "sealed":
-        yield "capabilities.containment: sealed"
     if granted.read_only:
         yield "capabilities.filesystem.read_only"
     if granted.unix_sockets:

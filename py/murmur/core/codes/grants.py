@@ -17,8 +17,9 @@ GRANTS: Final[dict[str, Template]] = {
     "E-CAP-003": Template(
         "the capsule demands the containment class {declared}, and this host achieves {achieved}: "
         "{reason}",
-        "declare capabilities.containment: {achieved} or less, or use a host that provides "
-        "{declared}",
+        "{fix}lower the floor to {achieved} in each place that raises it "
+        "(capabilities.containment, containment in .murmur/config.yaml, --containment), or use "
+        "a host that provides {declared}",
         phase="staging",
     ),
     "E-CAP-004": Template(

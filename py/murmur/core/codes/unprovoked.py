@@ -20,7 +20,6 @@ _DELEGATION: Final = "Delegation"
 
 UNPROVOKED: Final[dict[str, str]] = {
     "E-BLD-008": _STORES,
-    "E-CAP-004": _CONTAINMENT,
     "E-CAP-006": _CONTAINMENT,
     "E-CAP-007": _DOOR,
     "E-CAP-008": _DOOR,
@@ -117,7 +116,6 @@ UNPROVOKED: Final[dict[str, str]] = {
     "W-SEC-009": _MANIFEST,
     "W-SEC-010": _CONTAINMENT,
     "W-SEC-012": _CONTAINMENT,
-    "W-SEC-013": _CONTAINMENT,
     "W-SEC-014": _MANIFEST,
     "W-SEC-015": _SESSIONS,
     "W-SEC-016": _MANIFEST,

@@ -1,0 +1,136 @@
+"""`mur run --explain-scope`: what a launch would be granted and refused, with nothing made.
+
+spec/diagnostics.md 6.2; spec/containment.md 5 and 6. It refuses what stands there; whatever else a
+launch would be refused for is reported, and the exit status is 0.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from murmur.core.diagnostics import Diagnostic, MurmurError, warning
+from murmur.manifest.capsule import Capsule
+from murmur.manifest.network import parse_rules
+from murmur.manifest.segments import check_context_name, check_read_only
+from murmur.session.containment import Containment, read_containment
+from murmur.session.directories import WorkPlace, holds_home, planned_place
+from murmur.session.gateways import foresee_keys
+from murmur.session.grants import Shapes, check_shapes
+from murmur.session.guest_lockdown import find_guest_lockdown
+from murmur.session.launch import Launch
+from murmur.session.prepare import (
+    Examined,
+    check_driver,
+    examine,
+    notices,
+    resolve_lifecycle,
+)
+from murmur.session.scope.bounds import Preview, preview_bounds
+from murmur.session.scope.model import SESSION_ID, ScopeReport
+from murmur.session.scope.report import Subject, scope_report
+from murmur.session.scope.routes import foreseen_guests
+from murmur.session.unserved import unserved, unserved_refusal
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Explained:
+    """A report and what goes with it: `refusals` are what a launch would be refused for."""
+
+    report: ScopeReport
+    containment: Containment
+    preview: Preview
+    refusals: tuple[MurmurError, ...]
+    warnings: tuple[Diagnostic, ...]
+    notices: tuple[str, ...]
+
+
+def explain(launch: Launch) -> Explained:
+    """The report of a launch; reads no store and no lock, and makes nothing.
+
+    Raises E-MAN-*, E-CAP-002, 009, 010, 013, 016, 018 and 020, and E-IO-003 for a configuration or
+    a flag's value.
+    """
+    examined = examine(launch)
+    shapes = check_shapes(examined.capsule)
+    resolve_lifecycle(launch, examined.capsule.lifecycle)
+    place = planned_place(launch.flags.workdir, launch.directory)
+    return explain_examined(examined, shapes, place)
+
+
+def explain_examined(examined: Examined, shapes: Shapes, place: WorkPlace) -> Explained:
+    """The report of a launch whose shapes have passed; refuses nothing."""
+    launch, capsule = examined.launch, examined.capsule
+    lifecycle = resolve_lifecycle(launch, capsule.lifecycle)
+    containment = read_containment(
+        capsule, examined.floor, lifecycle, home_inside=holds_home(place, launch.home)
+    )
+    subject = Subject(
+        capsule=capsule,
+        place=place,
+        home=launch.home,
+        containment=containment,
+        scopes=shapes.scopes,
+        environ=launch.environ,
+    )
+    lockdown = find_guest_lockdown(containment.helper) is not None
+    preview = preview_bounds(capsule, examined.config, str(place.work_folder(SESSION_ID)))
+    report = scope_report(
+        subject,
+        subject.foreseen() if capsule.capabilities.shell_allow else None,
+        foreseen_guests(containment.reading, lockdown),
+        preview.bounds,
+    )
+    keys, key_refusals = foresee_keys(capsule, launch)
+    scope = (preview.refusal,) if preview.refusal is not None else ()
+    return Explained(
+        report=report,
+        containment=containment,
+        preview=preview,
+        refusals=(
+            *_unserved(capsule, launch),
+            *_manifest_refusals(capsule, launch),
+            *containment.refusals,
+            *key_refusals,
+            *scope,
+        ),
+        warnings=(
+            *examined.loaded.warnings,
+            *keys,
+            *_unmetered(capsule),
+            *((preview.warning,) if preview.warning is not None else ()),
+        ),
+        notices=notices(capsule),
+    )
+
+
+def _unserved(capsule: Capsule, launch: Launch) -> Iterator[MurmurError]:
+    for field in unserved(capsule):
+        yield unserved_refusal(field, launch.manifest.name)
+
+
+def _manifest_refusals(capsule: Capsule, launch: Launch) -> Iterator[MurmurError]:
+    """What staging refuses for the manifest's sake and `--explain-scope` does not."""
+    granted, context = capsule.capabilities, capsule.context
+    checks: list[Callable[[], object]] = [partial(parse_rules, granted.network_allow)]
+    for entry in capsule.artifacts:
+        if entry.capabilities is not None:
+            checks.append(partial(parse_rules, entry.capabilities.network_allow))
+    if context.record == "on" and context.record_store is not None:
+        checks.append(partial(check_context_name, context.record_store, "context.record_store"))
+    checks.append(partial(check_read_only, granted.read_only))
+    if capsule.inference is not None:
+        checks.append(partial(check_driver, capsule, launch.manifest))
+    for check in checks:
+        try:
+            check()
+        except MurmurError as refused:
+            yield refused
+
+
+def _unmetered(capsule: Capsule) -> Iterator[Diagnostic]:
+    """W-SEC-030 for each gateway of another artifact than the http driver."""
+    inference = capsule.inference
+    driver = inference.driver.artifact if inference and inference.driver else None
+    for entry in capsule.artifacts:
+        if entry.gateway is not None and entry.name != driver:
+            yield warning("W-SEC-030", artifact=entry.label)

@@ -1,0 +1,19 @@
+"""What this build of mur does not establish, block by block, said in one line each.
+
+A report that left such a block out, or printed an empty list for it, would say more than anybody
+checked. The part of the runtime that establishes a fact takes its row out; the test that lists
+these lines goes with it. The end of this table is the roster.
+"""
+
+from typing import Final
+
+# Block of --explain-scope or doctor -> the line that stands in it.
+UNESTABLISHED: Final[dict[str, str]] = {
+    "composed root": "this build does not establish a composed root (sealed)",
+    "read_only enforcement": "this build does not establish the check of calls against read_only",
+    "declared needs": "this build does not establish what the programs of its tools need",
+    "pinned programs": "this build does not establish the pinned programs of its tools",
+    "host paths": "this build does not establish the operator's host_paths",
+    "spawn closure": "this build does not establish the spawn closure",
+    "roster": "this build does not establish roster admission",
+}
