@@ -48,6 +48,9 @@ COMMANDS: Final[Mapping[str, Registered]] = {
         {"run --json": 1},
     ),
     "config": Registered("murmur.cli.config", "Write single keys of the configuration files"),
+    "schema": Registered(
+        "murmur.cli.schema", "Print the JSON Schema of murmur.yaml, for editors that check it"
+    ),
     "beta": Registered("murmur.cli.beta", "Manage opt-in beta features"),
 }
 

@@ -36,13 +36,23 @@ def output_failure() -> str | None:
 def _write(stream: IO[str] | None, line: str) -> None:
     if stream is not None and not any(stream is each for each in _broken):
         try:
-            stream.write(line + "\n")
+            stream.write(_writable(stream, line) + "\n")
             stream.flush()
             return
         except (OSError, ValueError) as failure:
             _give_up(stream, failure)
     if _lost is not None:
         _lost(line)
+
+
+def _writable(stream: IO[str], line: str) -> str:
+    """`line`, with what the stream's encoding cannot hold escaped: a path may be no text at all."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    try:
+        line.encode(encoding)
+    except UnicodeEncodeError:
+        return line.encode(encoding, "backslashreplace").decode(encoding)
+    return line
 
 
 def _give_up(stream: IO[str], failure: OSError | ValueError) -> None:

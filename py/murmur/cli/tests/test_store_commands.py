@@ -4,12 +4,11 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-import murmur
+from murmur.cli.tests.box import Box
 from murmur.store.archive import Entry, archive_bytes
 from murmur.store.lock import Lock, Pin, read_lock, write_lock
 from murmur.store.names import FullName
@@ -17,49 +16,10 @@ from murmur.store.payload import open_payload
 from murmur.store.stores import global_store, project_store
 
 COMPONENT = b"\0asm\x0d\0\1\0"
-ROOT = str(Path(murmur.__file__).parents[1])
 
 
-class Box:
-    """A home and a current folder of our own; runs `mur` in a process."""
-
-    def __init__(self, folder: Path) -> None:
-        self.home = folder / "home"
-        self.home.mkdir()
-        self.cwd = folder / "project"
-        self.cwd.mkdir()
-        self.environment = {
-            "HOME": str(self.home),
-            "PATH": "/usr/bin:/bin",
-            "PYTHONPATH": os.pathsep.join([ROOT, *sys.path]),
-        }
-
-    def run(self, *arguments: str, python: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, *python, "-m", "murmur.cli", *arguments],
-            cwd=self.cwd,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-
-    def ok(self, *arguments: str) -> list[str]:
-        done = self.run(*arguments)
-        assert (done.returncode, done.stderr) == (0, ""), done.stderr
-        return done.stdout.splitlines()
-
-    def refused(self, code: str, *arguments: str) -> str:
-        done = self.run(*arguments)
-        assert done.returncode == 1 and done.stdout == ""
-        assert done.stderr.startswith(f"error[{code}]: "), done.stderr
-        return done.stderr
-
-    def usage(self, *arguments: str) -> str:
-        done = self.run(*arguments)
-        assert done.returncode == 2 and done.stdout == "", done
-        return done.stderr
+class Project(Box):
+    """A box whose current folder gets artifacts and a manifest."""
 
     def write_tool(self, folder: str = "tool", version: str = "0.1.0") -> None:
         target = self.cwd / folder
@@ -77,11 +37,11 @@ class Box:
 
 
 @pytest.fixture
-def box(tmp_path: Path) -> Box:
-    return Box(tmp_path)
+def box(tmp_path: Path) -> Project:
+    return Project(tmp_path)
 
 
-def test_build_publish_and_install_lead_to_a_pinned_project(box: Box) -> None:
+def test_build_publish_and_install_lead_to_a_pinned_project(box: Project) -> None:
     box.write_tool()
     assert box.ok("build", "tool") == ["Built artifact: tool/my-tool-0.1.0.mur.zip (WIT level 3)"]
     assert box.ok("publish", "tool/my-tool-0.1.0.mur.zip") == ["Published local/my-tool@0.1.0"]
@@ -99,14 +59,14 @@ def test_build_publish_and_install_lead_to_a_pinned_project(box: Box) -> None:
     ]
 
 
-def test_build_in_the_current_folder_prints_a_path_in_it(box: Box) -> None:
+def test_build_in_the_current_folder_prints_a_path_in_it(box: Project) -> None:
     box.write_tool(".")
     assert box.ok("build") == ["Built artifact: ./my-tool-0.1.0.mur.zip (WIT level 3)"]
     assert box.ok("publish") == ["Published local/my-tool@0.1.0"]
     assert "local/my-tool@0.1.0" in box.refused("E-REG-003", "publish")
 
 
-def test_a_skill_folder_builds_without_the_flag_and_with_it(box: Box) -> None:
+def test_a_skill_folder_builds_without_the_flag_and_with_it(box: Project) -> None:
     skill = box.cwd / "my-skill"
     skill.mkdir()
     (skill / "SKILL.md").write_text("text")
@@ -126,17 +86,17 @@ def test_a_skill_folder_builds_without_the_flag_and_with_it(box: Box) -> None:
     box.usage("build", "a", "b")
 
 
-def test_neither_a_manifest_nor_a_skill_is_e_io_001(box: Box) -> None:
+def test_neither_a_manifest_nor_a_skill_is_e_io_001(box: Project) -> None:
     assert "murmur.yaml not found at ./murmur.yaml" in box.refused("E-IO-001", "build")
 
 
-def test_registry_is_refused_with_exit_status_2_and_a_hint(box: Box) -> None:
+def test_registry_is_refused_with_exit_status_2_and_a_hint(box: Project) -> None:
     assert "global store" in box.usage("publish", "--registry", "x")
     assert "global store" in box.usage("install", "--registry")
     assert not list(box.home.iterdir())
 
 
-def test_a_missing_local_artifact_prints_exactly_the_references_lines(box: Box) -> None:
+def test_a_missing_local_artifact_prints_exactly_the_references_lines(box: Project) -> None:
     box.write_project()
     assert box.refused("E-REG-001", "install", "local/x@1.0.0") == (
         "error[E-REG-001]: artifact local/x@1.0.0 is not in the store, and no source serves the "
@@ -147,7 +107,7 @@ def test_a_missing_local_artifact_prints_exactly_the_references_lines(box: Box) 
     assert sorted(path.name for path in box.cwd.iterdir()) == ["murmur.yaml"]
 
 
-def test_payloads_for_other_platforms_only_are_named(box: Box) -> None:
+def test_payloads_for_other_platforms_only_are_named(box: Project) -> None:
     native = box.cwd / "native"
     (native / "bin").mkdir(parents=True)
     (native / "murmur.yaml").write_text(
@@ -167,7 +127,7 @@ def test_payloads_for_other_platforms_only_are_named(box: Box) -> None:
     assert box.ok("install") == ["Installed local/my-native@0.1.0 (project store)"]
 
 
-def test_a_refused_install_leaves_the_project_as_it_was(box: Box) -> None:
+def test_a_refused_install_leaves_the_project_as_it_was(box: Project) -> None:
     box.write_tool()
     box.ok("build", "tool")
     box.ok("publish", "tool/my-tool-0.1.0.mur.zip")
@@ -176,7 +136,7 @@ def test_a_refused_install_leaves_the_project_as_it_was(box: Box) -> None:
     assert not (box.cwd / ".murmur").exists() and not (box.cwd / "murmur.lock").exists()
 
 
-def test_a_source_that_was_not_asked_is_never_reported_as_having_nothing(box: Box) -> None:
+def test_a_source_that_was_not_asked_is_never_reported_as_having_nothing(box: Project) -> None:
     box.write_project()
     assert "github:murmur-nexus/default-artifacts" in box.refused(
         "E-REG-006", "install", "murmur/tool-git@0.6.0"
@@ -186,12 +146,12 @@ def test_a_source_that_was_not_asked_is_never_reported_as_having_nothing(box: Bo
     box.refused("E-REG-006", "install", "--all-platforms", "murmur/tool-git@0.6.0")
 
 
-def test_a_name_without_a_scope_is_e_reg_007(box: Box) -> None:
+def test_a_name_without_a_scope_is_e_reg_007(box: Project) -> None:
     box.write_project()
     assert "tool-git" in box.refused("E-REG-007", "install", "tool-git@0.6.0")
 
 
-def test_outside_a_project_an_install_refuses_and_names_g(box: Box) -> None:
+def test_outside_a_project_an_install_refuses_and_names_g(box: Project) -> None:
     assert "-g" in box.refused("E-IO-001", "install")
     box.write_tool()
     box.ok("build", "tool")
@@ -209,7 +169,7 @@ def test_outside_a_project_an_install_refuses_and_names_g(box: Box) -> None:
     box.usage("install", "--all-platforms", "./x.mur.zip")
 
 
-def test_a_project_install_without_precompiling_writes_nothing_under_home(box: Box) -> None:
+def test_a_project_install_without_precompiling_writes_nothing_under_home(box: Project) -> None:
     box.write_tool()
     box.ok("build", "tool")
     box.write_project()
@@ -217,7 +177,7 @@ def test_a_project_install_without_precompiling_writes_nothing_under_home(box: B
     assert not list(box.home.iterdir())
 
 
-def test_an_unusable_home_is_e_io_004_before_any_store(box: Box) -> None:
+def test_an_unusable_home_is_e_io_004_before_any_store(box: Project) -> None:
     box.write_project("local/x")
     del box.environment["HOME"]
     box.refused("E-IO-004", "install")
@@ -226,7 +186,7 @@ def test_an_unusable_home_is_e_io_004_before_any_store(box: Box) -> None:
     box.refused("E-IO-004", "publish", "x.mur.zip")
 
 
-def test_an_adopted_entry_is_reported_after_the_lock_is_written(box: Box) -> None:
+def test_an_adopted_entry_is_reported_after_the_lock_is_written(box: Project) -> None:
     box.write_tool()
     box.ok("build", "tool")
     box.write_project()
@@ -241,7 +201,7 @@ def test_an_adopted_entry_is_reported_after_the_lock_is_written(box: Box) -> Non
     ]
 
 
-def test_the_newest_fitting_local_version_is_installed_without_a_version(box: Box) -> None:
+def test_the_newest_fitting_local_version_is_installed_without_a_version(box: Project) -> None:
     for version in ("0.9.0", "0.10.0"):
         box.write_tool(version=version)
         box.ok("build", "tool")
@@ -252,7 +212,7 @@ def test_the_newest_fitting_local_version_is_installed_without_a_version(box: Bo
     ]
 
 
-def test_a_closed_output_does_not_stop_an_install(box: Box) -> None:
+def test_a_closed_output_does_not_stop_an_install(box: Project) -> None:
     box.write_tool()
     box.ok("build", "tool")
     box.write_project()
@@ -274,7 +234,7 @@ def test_a_closed_output_does_not_stop_an_install(box: Box) -> None:
     assert done.returncode == 0 and (box.cwd / "murmur.lock").exists()
 
 
-def test_a_full_output_is_e_io_003_unless_the_command_failed_itself(box: Box) -> None:
+def test_a_full_output_is_e_io_003_unless_the_command_failed_itself(box: Project) -> None:
     with open("/dev/full", "w") as full:
         for arguments, code in ((["version"], "E-IO-003"), (["build"], "E-IO-001")):
             done = subprocess.run(
@@ -294,7 +254,7 @@ def test_a_full_output_is_e_io_003_unless_the_command_failed_itself(box: Box) ->
 # --- mur version -------------------------------------------------------------------------------
 
 
-def test_version_as_text_has_one_padded_row_per_package(box: Box) -> None:
+def test_version_as_text_has_one_padded_row_per_package(box: Project) -> None:
     lines = box.ok("version")
     assert lines[0].startswith("mur ") and lines[2:5] == [
         "WIT level 3",
@@ -305,7 +265,7 @@ def test_version_as_text_has_one_padded_row_per_package(box: Box) -> None:
     assert lines[-1] == "murmur:tool-registry     0.2.0" and len(lines) == 21
 
 
-def test_version_as_json_has_its_keys_in_order_and_only_registered_commands(box: Box) -> None:
+def test_version_as_json_has_its_keys_in_order_and_only_registered_commands(box: Project) -> None:
     from murmur.cli.main import COMMANDS
 
     done = box.run("version", "--json")
@@ -319,7 +279,7 @@ def test_version_as_json_has_its_keys_in_order_and_only_registered_commands(box:
     assert box.ok("--version") == [f"murmur-cli {facts['mur_version']}"]
 
 
-def test_version_imports_nothing_heavy(box: Box) -> None:
+def test_version_imports_nothing_heavy(box: Project) -> None:
     done = box.run("version", "--json", python=["-X", "importtime"])
     imported = {
         line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()

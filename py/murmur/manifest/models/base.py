@@ -12,6 +12,7 @@ from pydantic import (
     ConfigDict,
     Field,
     Strict,
+    WithJsonSchema,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
@@ -48,11 +49,20 @@ def _quantity(units: dict[str, int]) -> Any:
             refuse("it must be above 0")
         return number
 
-    return BeforeValidator(parse)
+    pattern = rf"^[0-9]+({'|'.join(units)})?$"
+    return BeforeValidator(
+        parse,
+        json_schema_input_type=Annotated[int, Field(ge=1)] | Annotated[str, Field(pattern=pattern)],
+    )
 
 
 Text = Annotated[str, Strict()]
-Filled = Annotated[str, Strict(), AfterValidator(_filled)]
+Filled = Annotated[
+    str,
+    Strict(),
+    AfterValidator(_filled),
+    WithJsonSchema({"type": "string", "pattern": r"\S"}),
+]
 Flag = Annotated[bool, Strict()]
 Positive = Annotated[int, Strict(), Field(gt=0, le=LARGEST)]
 Whole = Annotated[int, Strict(), Field(ge=0, le=LARGEST)]
