@@ -28,7 +28,7 @@ static int prepare(const struct mur_spec *spec) {
   if (descriptors[count++] < 0)
     return failed("holder", "pidfd_open", NULL);
   const char *folder = spec_text(spec, spec->cwd);
-  descriptors[count] = path_open(folder, O_PATH | O_DIRECTORY, 0, 0);
+  descriptors[count] = path_open(folder, O_PATH | O_DIRECTORY, spec->cwd_device, spec->cwd_inode);
   if (descriptors[count++] < 0)
     return failed("work folder", "openat2", folder);
   if ((spec->flags & MUR_FLAG_LANDLOCK) != 0) {

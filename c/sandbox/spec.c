@@ -12,7 +12,7 @@ _Static_assert(sizeof(struct mur_tree) == 40, "mur_tree is packed");
 _Static_assert(sizeof(struct mur_rule) == 32, "mur_rule is packed");
 _Static_assert(sizeof(struct mur_limit) == 24, "mur_limit is packed");
 _Static_assert(sizeof(struct mur_report) == 1016, "mur_report is packed");
-_Static_assert(sizeof(struct mur_spec) == 152, "mur_spec is packed");
+_Static_assert(sizeof(struct mur_spec) == 168, "mur_spec is packed");
 
 static int span_sound(const struct mur_spec *spec, struct mur_span span, size_t record,
                       uint32_t most) {

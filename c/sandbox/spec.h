@@ -158,6 +158,8 @@ struct mur_spec {
   struct mur_span limits;    /* of mur_limit */
   uint32_t strings_offset;
   uint32_t strings_length;
+  uint64_t cwd_device; /* hold: of the work folder, as the runtime holds it */
+  uint64_t cwd_inode;
 };
 
 /* mur_report.kind */

@@ -59,6 +59,8 @@ int main(void) {
   FIELD(mur_spec, limits);
   FIELD(mur_spec, strings_offset);
   FIELD(mur_spec, strings_length);
+  FIELD(mur_spec, cwd_device);
+  FIELD(mur_spec, cwd_inode);
   SIZE(mur_report);
   FIELD(mur_report, magic);
   FIELD(mur_report, kind);

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from murmur.manifest.variables import matches, refused_by
+
 BASELINE: Final = (
     "PATH",
     "HOME",
@@ -14,49 +16,6 @@ BASELINE: Final = (
     "RUSTUP_HOME",
     "TERM",
 )
-
-CREDENTIAL_PATTERNS: Final = (
-    "ANTHROPIC_API_KEY",
-    "OPENAI_API_KEY",
-    "GOOGLE_API_KEY",
-    "HUGGING_FACE_HUB_TOKEN",
-    "NEXUS_API_KEY",
-    "AWS_*",
-    "GITHUB_TOKEN",
-    "GH_TOKEN",
-    "DOCKER_*",
-    "KUBECONFIG",
-    "NPM_TOKEN",
-    "PYPI_TOKEN",
-    "CARGO_REGISTRY_TOKEN",
-    "*_API_KEY",
-)
-BACKSTOP: Final = "credential backstop"
-STRIP: Final = "capabilities.shell.strip_env"
-
-
-def matches(pattern: str, name: str) -> bool:
-    """Whether a name matches `exact`, `PRE*`, `*SUF` or `*MID*`; case-sensitive."""
-    front, back = pattern.startswith("*"), pattern.endswith("*")
-    if front and back:
-        return pattern.strip("*") in name
-    if front:
-        return name.endswith(pattern[1:])
-    if back:
-        return name.startswith(pattern[:-1])
-    return name == pattern
-
-
-def refused_by(name: str, strip_env: Iterable[str] = ()) -> tuple[str, str] | None:
-    """(pattern, its source) that keeps a variable out, the backstop tried first; None if none does.
-
-    The one decision for stripping, for E-CAP-016 and for W-SEC-024.
-    """
-    for source, patterns in ((BACKSTOP, CREDENTIAL_PATTERNS), (STRIP, tuple(strip_env))):
-        for pattern in patterns:
-            if matches(pattern, name):
-                return pattern, source
-    return None
 
 
 def command_environment(

@@ -119,12 +119,15 @@ def _hold_spec(policy: CommandPolicy, report_fd: int, lifeline_fd: int) -> Launc
     landlock = policy.tier in ("Full", "Sealed")
     if landlock:
         flags.append("LANDLOCK")
+    workdir = next(each for each in policy.rules if each.path == policy.folders.workdir)
     return LaunchSpec(
         verb="HOLD",
         flags=flags,
         report_fd=report_fd,
         lifeline_fd=lifeline_fd,
         cwd=policy.folders.workdir,
+        cwd_device=workdir.device,
+        cwd_inode=workdir.inode,
         trees=policy.trees,
         rules=policy.rules if landlock else (),
     )

@@ -71,6 +71,8 @@ class LaunchSpec:
     scope_fds: Sequence[int] = ()
     program: str | bytes = ""
     cwd: str = ""
+    cwd_device: int = 0
+    cwd_inode: int = 0
     arguments: Sequence[str | bytes] = ()
     variables: Sequence[str | bytes] = ()
     trees: Sequence[Tree] = ()
@@ -176,6 +178,7 @@ def encode(spec: LaunchSpec) -> bytes:
         head.scope_fds[index] = spec.scope_fds[index] if index < len(spec.scope_fds) else -1
     head.program = text(spec.program)
     head.cwd = text(spec.cwd)
+    head.cwd_device, head.cwd_inode = spec.cwd_device, spec.cwd_inode
     writer.array(head.arguments, "mur_text", (text(each) for each in spec.arguments))
     writer.array(head.variables, "mur_text", (text(each) for each in spec.variables))
     writer.array(

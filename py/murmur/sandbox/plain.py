@@ -15,6 +15,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import IO, Final
 
+from murmur.sandbox.ceiling import Ceiling
 from murmur.sandbox.policy import CommandPolicy
 from murmur.sandbox.resources import RLIMIT_AS, RLIMIT_CORE, RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_NOFILE
 from murmur.sandbox.results import CommandResult, NotAllowed, SetUpFailed
@@ -142,6 +143,10 @@ class PlainSession:
         self._guard: subprocess.Popen[bytes] | None = None
         self._running: list[PlainCommand] = []
         self._closed = False
+        self._ceiling = Ceiling(
+            (policy.folders.workdir, policy.folders.temp),
+            policy.demands.resources.workdir_max_bytes,
+        )
 
     def start(
         self, argv: Sequence[str], env: Mapping[str, str], cwd: str | None = None
@@ -154,6 +159,8 @@ class PlainSession:
         with self._lock:
             if self._closed:
                 raise SetUpFailed("session: it has ended")
+            self._ceiling.ended()
+            self._ceiling.check()
             try:
                 command = PlainCommand(self._popen([binary.path, *argv[1:]], env, folder))
             except (OSError, ValueError) as failure:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from murmur.sandbox import resources
 from murmur.sandbox.binaries import Binary
+from murmur.sandbox.ceiling import Ceiling
 from murmur.sandbox.cgroup import Events, Scope
 from murmur.sandbox.helper import above_stdio, spawn
 from murmur.sandbox.holder import Holder, start_holder
@@ -63,6 +64,10 @@ class CommandSession:
         self._devnull = above_stdio(os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC))
         self._running: dict[RunningCommand, tuple[Events | None, bool]] = {}
         self._drain: _Drain | None = None
+        self._ceiling = Ceiling(
+            (policy.folders.workdir, policy.folders.temp),
+            policy.demands.resources.workdir_max_bytes,
+        )
 
     def run(
         self,
@@ -99,6 +104,7 @@ class CommandSession:
         with self._lock:
             if self._closed:
                 raise SetUpFailed("session: it has ended")
+            self._ceiling.check()
             if self._holder is None:
                 try:
                     self._holder = start_holder(self._helper, self._policy, self._devnull)
@@ -201,6 +207,7 @@ class CommandSession:
         """Forgets a command that has ended; the limit that ended it, if the kernel says so."""
         with self._lock:
             before, alone = self._running.pop(command, (None, False))
+            self._ceiling.ended()
         if ended is None:
             return None
         by_signal = signal_limit(ended.status)

@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmur.sandbox.environment import (
+from murmur.manifest.variables import (
     BACKSTOP,
     CREDENTIAL_PATTERNS,
     STRIP,
-    command_environment,
     matches,
     refused_by,
 )
+from murmur.sandbox.environment import command_environment
 
 HOST = {
     "PATH": "/bin",

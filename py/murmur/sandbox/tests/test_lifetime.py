@@ -1,5 +1,6 @@
 """Nothing outlives its session. spec/containment.md 9 and 23, design/decisions.md (helper)."""
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -236,8 +237,13 @@ def test_a_script_whose_interpreter_is_not_allowed_is_refused_with_the_reason(
             assert "a script for cat, which is not in shell.allow" in result.set_up_failure
 
 
-def test_a_moved_work_folder_is_refused(contain: Opener) -> None:
-    session = contain()
+@pytest.mark.parametrize("mounts", [True, False])
+def test_a_moved_work_folder_is_refused(
+    contain: Opener, reading: HostReading, mounts: bool
+) -> None:
+    lacking = dataclasses.replace(reading.mounts, ok=False)
+    session = contain(host=reading if mounts else dataclasses.replace(reading, mounts=lacking))
+    assert bool(session.policy.trees) is (mounts and reading.mounts.ok)
     session.work.rename(session.base / "elsewhere")
     session.work.mkdir()
     result = session.run("true")

@@ -64,6 +64,19 @@ def test_one_large_file_is_contained(tight: Contained) -> None:
     assert result.resource_limit == "max_file_size_bytes"
 
 
+def test_many_files_past_the_ceiling_refuse_the_second_command(tight: Contained) -> None:
+    fill = "for i in 1 2 3 4 5 6 7; do dd if=/dev/zero of=f$i bs=1048576 count=9; done"
+    assert tight.sh(fill).exit_code == 0
+    refused = tight.run("true")
+    assert refused.set_up_failure is not None
+    assert refused.set_up_failure.startswith("error[E-RUN-013]: ")
+    assert "workdir_max_bytes" in refused.set_up_failure
+    assert str(50 * MIB) in refused.set_up_failure
+    for file in tight.work.iterdir():
+        file.unlink()
+    assert tight.run("true").set_up_failure is not None, "it latches"
+
+
 def test_descriptors_run_out(tight: Contained) -> None:
     program = """
         my $n = 0;
