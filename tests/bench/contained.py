@@ -4,6 +4,7 @@ import functools
 import json
 import os
 import shutil
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -97,7 +98,8 @@ def measure_tool(root: Path, compiled: Path, times: int) -> Row:
         first = Timing("first call: host up, form loaded", ((time.perf_counter() - begun) * 1000,))
         ours = repeat(f"one WASM tool call ({how})", times, timed(once))
     os.close(held)
-    python = repeat("python3 -I -S -c pass", times, program(["python3", "-I", "-S", "-c", "pass"]))
+    bare = [sys.executable, "-I", "-S", "-c", "pass"]
+    python = repeat("python3 -I -S -c pass", times, program(bare))
     return Row(ours, (first, python, repeat("/bin/true", times, program(["/bin/true"]))))
 
 
