@@ -55,10 +55,14 @@ class BadDocument(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One parsed document: its value and the place of every key and list item in it."""
+    """One parsed document: its value and the place of every key and list item in it.
+
+    `numbers` holds the text of every unquoted number, which a number no longer tells (1.10).
+    """
 
     value: object
     places: dict[Path, Place] = field(default_factory=dict)
+    numbers: dict[Path, str] = field(default_factory=dict)
 
     def place(self, path: Path) -> Place | None:
         """Where `path` stands, or the closest thing around it that has a place."""
@@ -102,6 +106,7 @@ class _Builder:
 
     def __init__(self) -> None:
         self.places: dict[Path, Place] = {}
+        self.numbers: dict[Path, str] = {}
         self._open: list[_Open] = []
         self._anchors: dict[str, tuple[object, int]] = {}
         self._total = 0
@@ -131,8 +136,11 @@ class _Builder:
             and not (self._open[-1].has_key)
         )
 
-    def scalar(self, value: object, anchor: str | None, place: Place) -> None:
+    def scalar(self, value: object, text: str, anchor: str | None, place: Place) -> None:
         self._spend(1, place)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if is_number and not self._expects_key():
+            self.numbers.setdefault(self._next_path(place), text)
         if anchor is not None:
             self._anchors[anchor] = (value, 1)
         self._place_value(value, 1, place)
@@ -218,7 +226,7 @@ def _feed(builder: _Builder, events: Iterator[Any]) -> None:
             if documents > 1:
                 raise BadDocument("a second document begins here", place)
         elif isinstance(event, yaml.ScalarEvent):
-            builder.scalar(_scalar_value(event, place), event.anchor, place)
+            builder.scalar(_scalar_value(event, place), event.value, event.anchor, place)
         elif isinstance(event, yaml.AliasEvent):
             builder.alias(str(event.anchor), place)
         elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
@@ -247,4 +255,4 @@ def parse_document(text: str) -> Document:
         raise BadDocument(reason or "unreadable YAML", place) from None
     except (yaml.YAMLError, UnicodeError) as problem:
         raise BadDocument(str(problem).splitlines()[0]) from None
-    return Document(builder.result, builder.places)
+    return Document(builder.result, builder.places, builder.numbers)

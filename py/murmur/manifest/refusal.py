@@ -6,6 +6,7 @@ before the first wrong one. Values of fields that hold secrets are never quoted.
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from murmur.core.diagnostics import MurmurError, error
@@ -62,32 +63,45 @@ class Refusals:
 
     def invalid(self, problem: "ValidationError") -> MurmurError:
         """The refusal for what pydantic found."""
-        found = problem.errors(include_url=False)
-        for detail in found:
-            if detail["type"] == "missing":
-                return self._missing(detail)
-            if detail["type"] == "murmur_required":
-                return self.missing(_path(detail["loc"]) + _steps(str(detail["ctx"]["field"])))
-        detail = found[0]
-        path = _path(detail["loc"])
-        context = detail.get("ctx", {})
-        if detail["type"] == "murmur_refused":
-            path += _steps(str(context["field"]))
-            return self.rejected(path, str(context["reason"]), str(context["hint"]))
-        reason = f"it must be {_accepted(detail)}, and is {_found(path, detail['input'])}"
-        hint = ""
-        if detail["type"] == "string_type" and isinstance(detail["input"], int | float):
-            hint = "put the value in quotes"
-        if _is_peer_tasks(path):
-            return self.syntax(f"{dotted(path)}: {reason}")
-        return self.rejected(path, reason, hint)
+        found = find(problem)
+        if not found.missing:
+            if _is_peer_tasks(found.path) and found.is_type:
+                return self.syntax(f"{dotted(found.path)}: {found.reason}")
+            return self.rejected(found.path, found.reason, found.hint)
+        names = tuple(part for part in found.path if isinstance(part, str))[-2:]
+        reason = _DECISIONS.get(dotted(names)) if found.is_type else None
+        return self.missing(found.path) if reason is None else self.rejected(found.path, reason)
 
-    def _missing(self, detail: "ErrorDetails") -> MurmurError:
-        path = _path(detail["loc"])
-        reason = _DECISIONS.get(dotted(tuple(p for p in path if isinstance(p, str))[-2:]))
-        if reason is not None:
-            return self.rejected(path, reason)
-        return self.missing(path)
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one validation failed on. `is_type` is false for a block's own rules."""
+
+    path: Path
+    reason: str = ""
+    hint: str = ""
+    missing: bool = False
+    is_type: bool = True
+
+
+def find(problem: "ValidationError") -> Finding:
+    """The first thing to report: a missing key before a wrong value."""
+    details = problem.errors(include_url=False)
+    for detail in details:
+        if detail["type"] == "missing":
+            return Finding(_path(detail["loc"]), missing=True)
+        if detail["type"] == "murmur_required":
+            path = _path(detail["loc"]) + _steps(str(detail["ctx"]["field"]))
+            return Finding(path, missing=True, is_type=False)
+    detail = details[0]
+    path = _path(detail["loc"])
+    if detail["type"] == "murmur_refused":
+        context = detail["ctx"]
+        path += _steps(str(context["field"]))
+        return Finding(path, str(context["reason"]), str(context["hint"]), is_type=False)
+    reason = f"it must be {_accepted(detail)}, and is {_found(path, detail['input'])}"
+    quoted = detail["type"] == "string_type" and isinstance(detail["input"], int | float)
+    return Finding(path, reason, "put the value in quotes" if quoted else "")
 
 
 # Required fields whose absence the reference files under E-MAN-003: a choice never inferred.

@@ -12,7 +12,7 @@ from murmur.manifest.capsule import Capsule
 from murmur.manifest.config import render_config
 from murmur.manifest.network import NetworkRule, narrow, parse_rules
 from murmur.manifest.segments import check_scope, check_store
-from murmur.sandbox.environment import refused_by
+from murmur.manifest.variables import refused_by
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

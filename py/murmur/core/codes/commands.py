@@ -195,22 +195,22 @@ COMMANDS: Final[dict[str, Template]] = {
         phase="preflight/command",
     ),
     "E-ROS-001": Template(
-        "roster.yaml: {at}: {reason}",
+        "{at}: {key}: {reason}",
         "{hint}",
         phase="parse",
     ),
     "E-ROS-002": Template(
-        "roster.yaml: {reason}",
+        "{at}: {reason}",
         "mark exactly one member with entry: true",
         phase="parse",
     ),
     "E-ROS-003": Template(
-        "roster.yaml: two members are named {name}",
+        "{at}: two members are named {name}",
         "rename one; the same capsule may stand there twice",
         phase="parse",
     ),
     "E-ROS-004": Template(
-        "roster.yaml: the rule from {source} names {name}, which is no member",
+        "{at}: the rule from {source} names {name}, which is no member",
         "add that member, or correct the name",
         phase="parse",
     ),
@@ -231,7 +231,7 @@ COMMANDS: Final[dict[str, Template]] = {
         phase="preflight",
     ),
     "E-ROS-008": Template(
-        "roster.yaml: the rule from {source} lists the entry member {entry} in to",
+        "{at}: the rule from {source} lists the entry member {entry} in to",
         "drop it, or turn the edge around: the member that is called needs "
         "exports.peer_tasks.accept",
         phase="parse",

@@ -79,8 +79,7 @@ SECURITY: Final[dict[str, Template]] = {
         phase="staging",
     ),
     "W-SEC-014": Template(
-        "capabilities.state at the top level has no effect: a store is granted on an "
-        "artifact's own entry",
+        "{field} has no effect for the whole capsule: it is granted on {entry} own entry",
         origin=_RUNTIME,
         phase="staging",
     ),
@@ -127,7 +126,8 @@ SECURITY: Final[dict[str, Template]] = {
         phase="launch",
     ),
     "W-SEC-024": Template(
-        "env.allow hands {name} to commands, and it looks like a credential{clause}",
+        "env.allow hands {name} to every guest, and it is named like a credential{clause} "
+        "(a name looks like one when {rule})",
         origin=_RUNTIME,
         phase="staging",
     ),
@@ -144,8 +144,8 @@ SECURITY: Final[dict[str, Template]] = {
         phase="staging",
     ),
     "W-SEC-028": Template(
-        "{path} holds keys and has mode {mode}: others on this machine may read it",
-        "run `chmod 600 {path}`",
+        "{path} {holds} and has mode {mode}: others on this machine may read it",
+        "run `{remedy}`",
         origin=_RUNTIME,
         phase="staging/command",
     ),

@@ -247,6 +247,8 @@ def test_what_the_key_name_rules_alone_judge(schema: object, left: list[str]) ->
     assert read_declarations(schema).unjudged() == left
 
 
+_WORDS = "type format properties items anyOf additionalProperties path to content edits "
+_WORDS += "murmur-destinations"
 _JSON: st.SearchStrategy[Any] = st.recursive(
     st.none()
     | st.booleans()
@@ -256,19 +258,7 @@ _JSON: st.SearchStrategy[Any] = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=4)
         | st.dictionaries(
-            st.sampled_from(
-                [
-                    "type",
-                    "format",
-                    "properties",
-                    "items",
-                    "anyOf",
-                    "additionalProperties",
-                    "path",
-                    "to",
-                ]
-                + ["content", "murmur-destinations", "edits"]
-            ),
+            st.sampled_from(_WORDS.split()),
             inner,
             max_size=4,
         )
