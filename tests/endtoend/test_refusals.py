@@ -135,4 +135,4 @@ def test_an_unknown_flag_is_a_usage_error(place: Place, project: Path) -> None:
 def test_a_missing_manifest_is_named(place: Place, project: Path) -> None:
     done = place.mur("run", cwd=project)
     assert done.returncode == 1
-    assert f"error[E-IO-001]: murmur.yaml not found: {project}/murmur.yaml" in done.stderr
+    assert f"error[E-IO-001]: murmur.yaml not found at {project}/murmur.yaml" in done.stderr

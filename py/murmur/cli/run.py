@@ -8,34 +8,28 @@ import asyncio
 import contextlib
 import json
 import os
-import signal
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
-from murmur.core.diagnostics import Diagnostic, MurmurError, error, render, warning
+from murmur.cli.stopping import Stopped, Stopping
+from murmur.core.diagnostics import MurmurError, error, warning
+from murmur.core.process import forbid_reading
 from murmur.core.streams import complain, emit, keep_lost_lines, report
 
 if TYPE_CHECKING:
     from murmur.door.server import DoorServer
     from murmur.door.tokens import DoorTokens
     from murmur.guest.client import Guests
-    from murmur.inference.gateway import Gateway
     from murmur.session.guest_lockdown import GuestLockdown
     from murmur.session.launch import Flags
     from murmur.session.run import Outcome
     from murmur.session.stage import Staged
     from murmur.session.start import Session
-
-TEARDOWN_SECONDS: Final = 20.0
-TERMINATED: Final = 143
-
-# Warnings that are also kept in the session's own log. spec/diagnostics.md 1.3.
-_KEPT: Final = frozenset(f"W-SEC-{number:03d}" for number in (1, 2, 3, 5, 10, 21, 22, 23, 35))
 
 
 @click.command("run", help="Run a capsule: its agent, its tools, its door.")
@@ -64,85 +58,109 @@ def command(
     no_env_file: bool,
 ) -> int:
     started = time.monotonic()
-    guests: Guests | None = None
-    try:
-        guests, lockdown = _start_guests()
-        # Late: these load while the zygote loads its own.
-        from murmur.session.launch import Flags
+    forbid_reading()
+    keep_lost_lines(None)
+    stopping = Stopping()
+    with stopping.watching(), contextlib.ExitStack() as ending:
+        try:
+            zygote = _Zygote()
+            ending.callback(zygote.close)
+            # Late: these load while the zygote loads its own.
+            from murmur.session.launch import Flags
 
-        flags = Flags(
-            manifest=Path(manifest),
-            task=task,
-            workdir=None if workdir is None else Path(workdir),
-            bind=bind,
-            json=as_json,
-            verbose=verbose,
-            task_acceptance=lifecycle_task_acceptance,
-            after_task=lifecycle_after_task,
-            system_prompt=system_prompt,
-            env_file=not no_env_file,
-        )
-        outcome = _launch(flags, guests, lockdown, started)
-    except MurmurError:
+            flags = Flags(
+                manifest=Path(manifest),
+                task=task,
+                workdir=None if workdir is None else Path(workdir),
+                bind=bind,
+                json=as_json,
+                verbose=verbose,
+                task_acceptance=lifecycle_task_acceptance,
+                after_task=lifecycle_after_task,
+                system_prompt=system_prompt,
+                env_file=not no_env_file,
+            )
+            outcome = _launch(flags, zygote, started, stopping)
+        except Stopped as stopped:
+            return stopped.exit_status
+        except MurmurError:
+            if not as_json:
+                emit("status:  failed")
+            raise
+        ending.close()
         if not as_json:
-            emit("status:  failed")
-        raise
-    finally:
-        if guests is not None:
-            guests.close()
-    if not as_json:
-        emit(f"status:  {outcome.status}")
-    for found in outcome.errors:
-        report(found)
-    return outcome.exit_code
+            emit(f"status:  {outcome.status}")
+        for found in outcome.errors:
+            report(found)
+        return outcome.exit_code
 
 
-def _start_guests() -> "tuple[Guests, GuestLockdown | None]":
-    """Starts the guests' zygote, so that its imports overlap ours.
+class _Zygote:
+    """The guests' zygote, started first of all so that its imports overlap ours.
 
-    Raises E-IO-003 when there is no helper to start it.
+    What keeps it from starting is said once the checks that come before have passed.
     """
-    import functools
 
-    from murmur.guest.client import Guests
-    from murmur.sandbox.guests import start_zygote
-    from murmur.sandbox.helper import HelperMissing, find_helper
-    from murmur.session.guest_lockdown import find_guest_lockdown
+    def __init__(self) -> None:
+        import functools
 
-    try:
-        helper = find_helper()
-    except HelperMissing as missing:
-        raise error(
-            "E-IO-003",
-            what="mur-sandbox",
-            reason=str(missing),
-            hint="keep mur-sandbox beside mur, or name it with MURMUR_SANDBOX_HELPER",
-        ) from None
-    lockdown = find_guest_lockdown(helper)
-    return Guests.start(functools.partial(start_zygote, helper), lockdown), lockdown
+        from murmur.guest.client import Guests
+        from murmur.guest.processes import GuestsFailed
+        from murmur.sandbox.guests import start_zygote
+        from murmur.sandbox.helper import HelperMissing, find_helper
+        from murmur.sandbox.results import SetUpFailed
+        from murmur.session.guest_lockdown import find_guest_lockdown
+
+        self.lockdown: GuestLockdown | None = None
+        self._guests: Guests | None = None
+        self._reason = ""
+        try:
+            helper = find_helper()
+            self.lockdown = find_guest_lockdown(helper)
+            self._guests = Guests.start(functools.partial(start_zygote, helper), self.lockdown)
+        except (HelperMissing, SetUpFailed, GuestsFailed) as failure:
+            self._reason = str(failure)
+        except OSError as failure:
+            self._reason = f"{failure.filename or 'mur-sandbox'}: {failure.strerror}"
+
+    def guests(self) -> "Guests":
+        """Raises E-IO-003 when there are none."""
+        if self._guests is None:
+            raise error(
+                "E-IO-003",
+                what="the process that runs WASM artifacts cannot be started",
+                reason=self._reason,
+                hint="keep mur-sandbox beside mur, or name it with MURMUR_SANDBOX_HELPER",
+            )
+        return self._guests
+
+    def close(self) -> None:
+        """Ends it and every guest host."""
+        if self._guests is not None:
+            self._guests.close()
 
 
-def _launch(
-    flags: "Flags", guests: "Guests", lockdown: "GuestLockdown | None", started: float
-) -> "Outcome":
+def _launch(flags: "Flags", zygote: _Zygote, started: float, stopping: Stopping) -> "Outcome":
     from murmur.session.launch import read_launch
+    from murmur.session.notices import AT_LAUNCH, keep
     from murmur.session.prepare import prepare
     from murmur.session.stage import stage
 
     prepared = prepare(read_launch(flags, os.environ, started))
     for notice in prepared.notices:
         complain(notice)
+    guests = zygote.guests()
     staged = stage(prepared, guests)
+    # Until the process ends: the status and the error after it may meet a closed stream too.
+    keep_lost_lines(lambda line: keep(staged.directories.records_root, line))
     try:
-        if lockdown is not None:
-            _allow_folders(staged, lockdown)
-        keep_lost_lines(lambda line: _keep(staged, line))
+        if zygote.lockdown is not None:
+            _allow_folders(staged, zygote.lockdown)
         for found in staged.warnings:
-            _warn(staged, found)
-        listener = _bind(staged, flags)
-        return asyncio.run(_serve(staged, guests, listener))
+            if found.code not in AT_LAUNCH:
+                report(found)
+        return asyncio.run(_serve(staged, guests, stopping))
     finally:
-        keep_lost_lines(None)
         staged.discard()
 
 
@@ -157,26 +175,13 @@ def _allow_folders(staged: "Staged", lockdown: "GuestLockdown") -> None:
     )
 
 
-def _keep(staged: "Staged", line: str) -> None:
-    """A line for the session's own log; a log that cannot be written loses it."""
-    with contextlib.suppress(OSError):
-        staged.directories.records_root.append(
-            "logs/bootstrap.log", line.encode("utf-8", "replace") + b"\n"
-        )
-
-
-def _warn(staged: "Staged", found: Diagnostic) -> None:
-    report(found)
-    if found.code in _KEPT:
-        _keep(staged, render(found))
-
-
-def _bind(staged: "Staged", flags: "Flags") -> socket.socket:
+def _bind(staged: "Staged") -> socket.socket:
     """Binds the door. Raises E-RUN-010; warns W-SEC-032 for a public door off loopback."""
     from murmur.core.tasks import Acceptance
     from murmur.door.bind import bind, is_loopback
     from murmur.door.methods import served
 
+    flags = staged.prepared.launch.flags
     network = staged.capsule.network
     listener = bind(flags.bind, network.internal_port)
     if not is_loopback(flags.bind) and network.authentication is None:
@@ -193,29 +198,40 @@ def _bind(staged: "Staged", flags: "Flags") -> socket.socket:
     return listener
 
 
-async def _serve(staged: "Staged", guests: "Guests", listener: socket.socket) -> "Outcome":
+async def _serve(staged: "Staged", guests: "Guests", stopping: Stopping) -> "Outcome":
     """Serves the door and the gateway while the worker thread runs the session's tasks."""
     from murmur.door.bind import door_address
     from murmur.inference.gateway import Gateway
-    from murmur.session.run import Outcome, run_tasks
+    from murmur.session.run import Outcome, end_session, run_tasks
     from murmur.session.start import launch
 
+    stopping.defer()
     assert guests.process.listener is not None
-    gateway = Gateway(guests.process.listener)
-    await gateway.start()
     loop = asyncio.get_running_loop()
-    url = door_address(listener)
     outcome = Outcome("failed")
-    session: Session | None = None
-    door: DoorServer | None = None
-    with ThreadPoolExecutor(1, thread_name_prefix="murmur-tasks") as worker:
+    async with contextlib.AsyncExitStack() as closing:
+        gateway = Gateway(guests.process.listener)
+        await gateway.start()
+        closing.push_async_callback(gateway.close)
+        worker = closing.enter_context(ThreadPoolExecutor(1, thread_name_prefix="murmur-tasks"))
+
+        listener: socket.socket | None = None
+
+        def bind_door() -> str:
+            nonlocal listener
+            listener = closing.enter_context(_bind(staged))
+            return door_address(listener)
+
+        session = launch(staged, guests, gateway, bind_door)
+        assert listener is not None
+        door: DoorServer | None = None
         try:
-            session = launch(staged, guests, gateway, url)
-            _handle_signals(loop, session)
-            door = await _open_door(session, listener, url)
+            stopping.attach(loop, session.stop)
+            door = await _open_door(session, listener, door_address(listener))
             outcome = await loop.run_in_executor(worker, run_tasks, session)
         finally:
-            await _teardown(worker, session, outcome, door, gateway)
+            outcome = await loop.run_in_executor(worker, end_session, session, outcome)
+            await _teardown(session, door)
     return outcome
 
 
@@ -253,6 +269,7 @@ async def _open_door(session: "Session", listener: socket.socket, url: str) -> "
 
 def _write_record(session: "Session", url: str, tokens: "DoorTokens | None") -> None:
     from murmur.core.durations import rfc3339
+    from murmur.session.notices import tell
     from murmur.session.running import write_record
 
     staged = session.staged
@@ -270,7 +287,7 @@ def _write_record(session: "Session", url: str, tokens: "DoorTokens | None") -> 
             credentials=tokens.credentials if tokens else {},
         )
     except OSError as failure:
-        _warn(staged, warning("W-SEC-023", reason=failure.strerror))
+        tell(staged.directories.records_root, warning("W-SEC-023", reason=failure.strerror))
 
 
 def _announce(session: "Session", url: str, authenticated: bool) -> None:
@@ -291,7 +308,7 @@ def _announce(session: "Session", url: str, authenticated: bool) -> None:
         }
         if authenticated:
             line["auth"] = "bearer"
-        emit(json.dumps(line, separators=(",", ":"), ensure_ascii=False))
+        emit(_json(line))
         return
     emit(f"murmur: url {url}")
     if authenticated:
@@ -307,35 +324,23 @@ def _announce(session: "Session", url: str, authenticated: bool) -> None:
         emit(f"skills: {', '.join(skills) or '(none)'}")
 
 
-def _handle_signals(loop: asyncio.AbstractEventLoop, session: "Session") -> None:
-    """A first SIGTERM ends the session as a clean exit does; a second, or 20 s, exits 143."""
-
-    def terminate() -> None:
-        if session.stopping.is_set():
-            os._exit(TERMINATED)
-        loop.call_later(TEARDOWN_SECONDS, os._exit, TERMINATED)
-        session.stop()
-
-    loop.add_signal_handler(signal.SIGTERM, terminate)
+def _json(line: dict[str, object]) -> str:
+    """Compact JSON; a path that is no UTF-8 keeps its bytes as escapes of lone surrogates."""
+    text = json.dumps(line, separators=(",", ":"), ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(line, separators=(",", ":"))
+    return text
 
 
-async def _teardown(
-    worker: ThreadPoolExecutor,
-    session: "Session | None",
-    outcome: "Outcome",
-    door: "DoorServer | None",
-    gateway: "Gateway",
-) -> None:
-    """Ends what was started, in the order of spec/sessions.md 6.4 step 10."""
-    from murmur.session.run import end_session
+async def _teardown(session: "Session", door: "DoorServer | None") -> None:
+    """What follows `session_end`, in the order of spec/sessions.md 6.4 step 10."""
     from murmur.session.running import remove_record
 
-    loop = asyncio.get_running_loop()
-    if session is not None:
-        session.stop()
-        await loop.run_in_executor(worker, end_session, session, outcome)
-        remove_record(session.staged.prepared.launch.home, session.staged.session_id)
-        session.board.close()
+    staged = session.staged
+    remove_record(staged.prepared.launch.home, staged.session_id)
+    staged.discard()
+    session.board.close()
     if door is not None:
         await door.close()
-    await gateway.close()

@@ -192,12 +192,11 @@ class ZygoteProcess:
 
 
 def reap(pid: int) -> None:
-    """Collects the zygote where it is our child; kills it when it does not end by itself."""
-    end = time.monotonic() + _EXIT_STATUS_SECONDS
+    """Ends the zygote where it is our child, and collects it.
+
+    It is not waited for: one that is still importing would hold up a refused launch.
+    """
     with contextlib.suppress(ChildProcessError, ProcessLookupError):
-        while os.waitpid(pid, os.WNOHANG)[0] == 0:
-            if time.monotonic() > end:
-                os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
-                return
-            time.sleep(0.005)
+        if os.waitpid(pid, os.WNOHANG)[0] == 0:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)

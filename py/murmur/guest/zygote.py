@@ -33,8 +33,11 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         zygote = Zygote(connection)
+    except PeerGone:
+        os._exit(0)  # the launch was refused meanwhile, and says why itself
     except Exception as error:
-        send_frame(connection, "unready", reason=f"{type(error).__name__}: {error}")
+        with contextlib.suppress(PeerGone):
+            send_frame(connection, "unready", reason=f"{type(error).__name__}: {error}")
         raise
     with contextlib.suppress(PeerGone):
         zygote.serve()

@@ -10,9 +10,20 @@ from murmur.guest.client import Ask
 from murmur.inference.reply import TurnFailure
 
 
+@dataclasses.dataclass(slots=True)
+class InputWait:
+    """How a wait for the task's sender ended without an answer: its time ran out, or a cancel."""
+
+    timed_out: bool = False
+    canceled: bool = False
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt at a task: where its frames go, what cancels it, who answers questions."""
+    """One attempt at a task: where its frames go, what cancels it, who answers questions.
+
+    `waited` is written by `ask`.
+    """
 
     task_id: str | None
     context_id: str
@@ -21,6 +32,7 @@ class Attempt:
     frame: Callable[[TaskFrame], None]
     cancel: threading.Event
     ask: Ask | None
+    waited: InputWait = dataclasses.field(default_factory=InputWait)
 
     def tool_event(self, kind: str, facts: Mapping[str, Any]) -> None:
         """A tool's own `murmur:stream/events`: its text and thinking reach the task's stream.
@@ -76,6 +88,18 @@ def driver_failed(failure: TurnFailure, turn: int) -> Ending:
         said = f"driver invocation failed: {failure.error}"
         return failed(failure.error, "driver_error", turn, said)
     return failed(failure.error, failure.error_code, turn)
+
+
+def unanswered(turn: int) -> Ending:
+    """A request-input that nobody answered in time. spec/sessions.md 12.2."""
+    reason = "input-timeout: nobody answered within lifecycle.input_timeout_secs"
+    return failed(reason, "input_timeout", turn, said="input-timeout")
+
+
+def broken_off(failure: Exception) -> Ending:
+    """An attempt that met a fault of the runtime's own."""
+    text = f"{type(failure).__name__}: {failure}" if str(failure) else type(failure).__name__
+    return failed(text, "runtime_error", None)
 
 
 def out_of_turns(limit: int) -> Ending:

@@ -47,7 +47,7 @@ Residue = tuple[Mapping[str, object], ...]
 class _Held:
     """A task on the board, with what only the board knows about it."""
 
-    __slots__ = ("cancelled", "local", "reply", "residue", "task")
+    __slots__ = ("cancelled", "local", "reply", "residue", "settled", "task")
 
     def __init__(self, task: Task, local: bool) -> None:
         self.task = task
@@ -55,6 +55,7 @@ class _Held:
         self.cancelled = threading.Event()
         self.reply: str | None = None
         self.residue: Residue = ()
+        self.settled = False
 
 
 class Board:
@@ -115,7 +116,7 @@ class Board:
     def cancel(self, task_id: str) -> CancelReport:
         with self._lock:
             held = self._find(task_id)
-            if held.task.state.ended:
+            if held.task.state.ended or held.settled:
                 raise TaskNotOpen(held.task)
             queued = held.task.state is TaskState.SUBMITTED
             self._end(held, TaskState.CANCELED, CANCELED_QUEUED if queued else CANCELED)
@@ -213,6 +214,19 @@ class Board:
     def set_residue(self, task_id: str, items: Residue) -> None:
         with self._lock:
             self._find(task_id).residue = items
+
+    def settle(self, task_id: str) -> bool:
+        """The task's ending is decided: no cancel is taken any more. False when one came first.
+
+        Between this and `finish` the worker writes the ending down, so that records, trace and
+        streams tell of one ending.
+        """
+        with self._lock:
+            held = self._find(task_id)
+            if held.task.state.ended:
+                return False
+            held.settled = True
+            return True
 
     def finish(
         self,

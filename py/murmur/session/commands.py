@@ -7,9 +7,9 @@ scope bounds all of its commands together.
 import dataclasses
 import threading
 import time
+from typing import TYPE_CHECKING
 
 from murmur.core.diagnostics import error, warning
-from murmur.core.streams import report
 from murmur.manifest import limits
 from murmur.sandbox import resources
 from murmur.sandbox.cgroup import Scope, create_scope, try_scope
@@ -22,10 +22,14 @@ from murmur.sandbox.policy import (
     UnusableFolder,
     derive,
 )
-from murmur.sandbox.session import CommandSession
+from murmur.sandbox.session import CommandSession, open_session
 from murmur.session.guest_calls import identity_environment, inference_environment
+from murmur.session.notices import tell
 from murmur.session.shell_text import ShellCommand, result_text
 from murmur.session.stage import Staged
+
+if TYPE_CHECKING:
+    from murmur.sandbox.plain import PlainSession
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -51,7 +55,7 @@ class Commands:
         staged: Staged,
         policy: CommandPolicy,
         scope: Scope | None,
-        session: CommandSession,
+        session: "CommandSession | PlainSession",
         env: dict[str, str],
     ) -> None:
         self._policy = policy
@@ -101,23 +105,52 @@ class Commands:
 
     def close(self) -> None:
         """Kills what still runs and removes the scope."""
-        self._session.close()
-        if self._scope is not None:
-            self._scope.remove()
+        try:
+            self._session.close()
+        finally:
+            if self._scope is not None:
+                self._scope.remove()
 
 
-def open_commands(staged: Staged, url: str) -> Commands | None:
-    """The session's commands; None when the capsule can start none.
+def open_scope(staged: Staged) -> Scope | None:
+    """The cgroup scope around all commands of a session.
 
-    Raises E-RUN-012 when no cgroup scope can be had, E-IO-003 for a work folder of another owner.
+    None when the capsule can start none, on a system without cgroups, and where the operator lets
+    this host do without one. Raises E-RUN-012; warns W-SEC-010, W-SEC-021 and W-SEC-035.
+    """
+    if not staged.prepared.may_start_commands:
+        return None
+    records = staged.directories.records_root
+    if not staged.containment.reading.linux:
+        tell(records, warning("W-SEC-010"))
+        return None
+    demanded = _resources(staged.capsule.capabilities.resources)
+    workdir = str(staged.directories.work)
+    if not staged.prepared.config.cgroup_optional:
+        scope = create_scope(staged.session_id, demanded, workdir)
+    else:
+        try:
+            scope = try_scope(staged.session_id, demanded, workdir)
+        except Blocked as blocked:
+            tell(records, warning("W-SEC-035", reason=blocked.reason))
+            return None
+    if scope.io_refusal is not None:
+        limit = demanded.cgroup_io_bytes_per_sec
+        tell(records, warning("W-SEC-021", bytes_per_sec=limit, reason=scope.io_refusal))
+    return scope
+
+
+def open_commands(staged: Staged, scope: Scope | None, url: str) -> Commands | None:
+    """The session's commands, within `scope`; None when the capsule can start none.
+
+    Raises E-IO-003 for a work folder of another owner.
     """
     if not staged.prepared.may_start_commands:
         return None
     capabilities = staged.capsule.capabilities
     directories = staged.directories
     host = staged.prepared.launch.environ
-    helper = staged.containment.helper
-    assert helper is not None and capabilities.shell is not None
+    assert capabilities.shell is not None
     demands = Demands(
         shell_allow=capabilities.shell_allow,
         network=bool(capabilities.network_allow),
@@ -131,23 +164,17 @@ def open_commands(staged: Staged, url: str) -> Commands | None:
         temp=str(directories.temporary),
         home=str(directories.commands_home),
     )
-    scope = _open_scope(staged, demands, folders.workdir)
     try:
         policy = derive(
             staged.containment.reading, folders, demands, host.get("PATH", "/usr/bin:/bin")
         )
     except (UnusableFolder, OSError) as failure:
-        if scope is not None:
-            scope.remove()
         raise error(
             "E-IO-003",
             what="the work folder cannot be used by contained commands",
             reason=str(failure),
             hint="run mur as the folder's owner, or give --workdir another folder",
         ) from None
-    if scope is not None and scope.io_refusal is not None:
-        limit = demands.resources.cgroup_io_bytes_per_sec
-        report(warning("W-SEC-021", bytes_per_sec=limit, reason=scope.io_refusal))
     env = command_environment(
         host,
         inference_environment(staged) | identity_environment(staged, url),
@@ -157,21 +184,8 @@ def open_commands(staged: Staged, url: str) -> Commands | None:
         baseline_env=capabilities.shell.baseline_env,
         strip_env=capabilities.shell.strip_env,
     )
-    return Commands(staged, policy, scope, CommandSession(policy, scope, helper), env)
-
-
-def _open_scope(staged: Staged, demands: Demands, workdir: str) -> Scope | None:
-    """The cgroup scope; None where the operator lets this host do without one.
-
-    Raises E-RUN-012.
-    """
-    if not staged.prepared.config.cgroup_optional:
-        return create_scope(staged.session_id, demands.resources, workdir)
-    try:
-        return try_scope(staged.session_id, demands.resources, workdir)
-    except Blocked as blocked:
-        report(warning("W-SEC-035", reason=blocked.reason))
-        return None
+    session = open_session(policy, scope, staged.containment.helper)
+    return Commands(staged, policy, scope, session, env)
 
 
 def _resources(declared: limits.Resources) -> resources.Resources:

@@ -24,6 +24,7 @@ from murmur.session.attempt import (
     driver_failed,
     failed,
     out_of_turns,
+    unanswered,
 )
 from murmur.session.dispatch import Dispatcher
 from murmur.session.results import capped
@@ -90,8 +91,9 @@ class AgentLoop:
             messages.append(_assistant_message(result))
             if result.stop_reason != "tool_call":
                 return self._finish(result)
-            if not self._answer_calls(attempt, result, messages, turn):
-                return canceled("turn", turn)
+            ending = self._answer_calls(attempt, result, messages, turn)
+            if ending is not None:
+                return ending
             turn += 1
 
     def _request(
@@ -163,15 +165,19 @@ class AgentLoop:
 
     def _answer_calls(
         self, attempt: Attempt, result: Turn, messages: list[Message], turn: int
-    ) -> bool:
-        """Answers every call in the given order; False when the task was cancelled meanwhile."""
+    ) -> Ending | None:
+        """Answers every call in the given order; an ending when that ended the attempt."""
         for call in result.tool_calls:
             if attempt.cancel.is_set():
-                return False
+                return canceled("turn", turn)
             message, frame = self._dispatcher.dispatch(call, turn, attempt)
             attempt.frame(frame)
             messages.append({**message, "id": new_id("msg")})
-        return not attempt.cancel.is_set()
+            if attempt.waited.canceled:
+                return canceled("input", turn)
+            if attempt.waited.timed_out:
+                return unanswered(turn)
+        return canceled("turn", turn) if attempt.cancel.is_set() else None
 
 
 def _user_message(text: str) -> Message:

@@ -1,15 +1,22 @@
 """The task loop of a session and how the launch ends. spec/sessions.md 9 and 21."""
 
+import contextlib
 import dataclasses
+import math
+import threading
 import time
 from collections.abc import Mapping
+from typing import Final
 
 from murmur.core.diagnostics import Diagnostic, MurmurError, error
-from murmur.session.attempt import Ending
+from murmur.core.streams import complain
+from murmur.core.tasks import TaskNotOpen, TaskState
+from murmur.session.attempt import Ending, canceled
+from murmur.session.notices import keep
 from murmur.session.start import Session
 from murmur.session.task_runner import is_local
 
-_IDLE_SECONDS = 30.0
+_IDLE_SECONDS: Final = 30.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -25,39 +32,62 @@ class Outcome:
 
 
 def run_tasks(session: Session) -> Outcome:
-    """Runs tasks, one at a time, until the lifecycle ends the session. Blocks its thread."""
-    lifecycle = session.staged.prepared.lifecycle
-    if session.staged.task is not None:
-        session.board.submit_local(session.staged.task)
-    elif lifecycle.task_acceptance == "none":
-        return Outcome("ok")
-    sleeps = lifecycle.task_acceptance == "queue" and lifecycle.after_task == "sleep"
-    deciding: Ending | None = None
-    while not session.stopping.is_set():
-        task = session.board.take(
-            None if sleeps else idle_seconds(session.staged.prepared.launch.environ)
-        )
-        if task is None:
-            if session.stopping.is_set():
-                break
-            deciding = deciding or _failure(session.runner.run_idle(session.stopping))
-            break
-        ending = session.runner.run(task)
-        if ending is None:
-            continue
-        if is_local(task) or not sleeps or session.stopping.is_set():
-            deciding = deciding or _failure(ending)
-        if not sleeps:
-            break
+    """Runs tasks, one at a time, until the lifecycle ends the session. Blocks its thread.
+
+    Never raises: a lost trace, and a fault of ours between tasks, is the outcome E-RUN-007.
+    """
+    try:
+        deciding = _run_until_end(session)
+    except MurmurError as failure:
+        return Outcome("failed", (failure.diagnostic,))
+    except Exception as failure:
+        reason = f"{type(failure).__name__}: {failure}"
+        return Outcome("failed", (error("E-RUN-007", reason=reason).diagnostic,))
     return Outcome("ok") if deciding is None else _outcome(session, deciding)
 
 
+def _run_until_end(session: Session) -> Ending | None:
+    """The first ending that decides the launch's failure; None when there is none."""
+    lifecycle = session.staged.prepared.lifecycle
+    board, stopping = session.board, session.stopping
+    launched = None if session.staged.task is None else board.submit_local(session.staged.task)
+    if launched is None and lifecycle.task_acceptance == "none":
+        return None
+    if launched is not None and stopping.is_set():
+        # The signal was there before the task, so nothing has cancelled it yet.
+        with contextlib.suppress(TaskNotOpen):
+            board.cancel(launched.id)
+    sleeps = lifecycle.task_acceptance == "queue" and lifecycle.after_task == "sleep"
+    patience = None if sleeps else idle_seconds(session.staged.prepared.launch.environ)
+    deciding: Ending | None = None
+    while not stopping.is_set():
+        task = board.take(patience)
+        if task is None:
+            if not stopping.is_set():
+                deciding = deciding or _failure(session.runner.run_idle(stopping))
+            break
+        ending = session.runner.run(task) or canceled("queued", None)
+        if is_local(task) or not sleeps or stopping.is_set():
+            deciding = deciding or _failure(ending)
+        if not sleeps:
+            break
+    if launched is not None and board.get(launched.id).state is TaskState.CANCELED:
+        deciding = deciding or canceled("queued", None)
+    return deciding
+
+
 def idle_seconds(environ: Mapping[str, str]) -> float:
-    """How long a session waits for its first task: `MURMUR_A2A_TIMEOUT_SECS`, 30 by default."""
+    """How long a session waits for its first task: `MURMUR_A2A_TIMEOUT_SECS`, 30 by default.
+
+    What is no length of time is the default too.
+    """
     try:
-        return float(environ.get("MURMUR_A2A_TIMEOUT_SECS", ""))
+        seconds = float(environ.get("MURMUR_A2A_TIMEOUT_SECS", ""))
     except ValueError:
         return _IDLE_SECONDS
+    if math.isnan(seconds) or seconds < 0:
+        return _IDLE_SECONDS
+    return min(seconds, threading.TIMEOUT_MAX)
 
 
 def _failure(ending: Ending) -> Ending | None:
@@ -91,20 +121,29 @@ def rejected_credential(session: Session) -> MurmurError:
     return error("E-RUN-027", artifact=entry.name, source=credential.origin)
 
 
-def end_session(session: Session, outcome: Outcome) -> None:
-    """Rejects what still waits, ends every command, writes `session_end`. Never skipped."""
+def end_session(session: Session, outcome: Outcome) -> Outcome:
+    """Rejects what still waits, ends every command, writes `session_end`. Never raises.
+
+    The outcome as it is now: a `session_end` that cannot be written is a failure (E-RUN-007).
+    """
     session.board.stop_accepting()
     session.board.reject_queued()
-    if session.commands is not None:
-        session.commands.close()
-    session.guest_calls.close()
     staged = session.staged
-    try:
-        session.trace.write(
-            "session_end",
-            duration_ms=max(0, time.time_ns() // 1_000_000 - staged.started_at),
-            exit_status=outcome.status,
-            **session.trace.session_counts.session_end(),
-        )
-    finally:
-        session.trace.close()
+    if session.commands is not None:
+        try:
+            session.commands.close()
+        except Exception as failure:
+            line = f"[capsule-runtime] warning: the commands could not be ended: {failure}"
+            complain(line)
+            keep(staged.directories.records_root, line)
+    session.guest_calls.close()
+    lost = session.trace.write_aside(
+        "session_end",
+        duration_ms=max(0, time.time_ns() // 1_000_000 - staged.started_at),
+        exit_status=outcome.status,
+        **session.trace.session_counts.session_end(),
+    )
+    session.trace.close()
+    if lost is None or outcome.status != "ok":
+        return outcome
+    return Outcome("failed", (lost.diagnostic,))

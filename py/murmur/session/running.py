@@ -4,6 +4,7 @@ CLI reference, *Running-capsule records*; spec/sessions.md 21. The record carrie
 environment.
 """
 
+import contextlib
 import json
 import os
 from collections.abc import Mapping
@@ -66,9 +67,9 @@ def write_record(
 
 
 def remove_record(home: Home, session_id: str) -> None:
-    """Removes the record; a record already gone is no error."""
-    try:
-        with open_root(home.running) as running:
-            running.unlink(f"{session_id}.json")
-    except FileNotFoundError:
-        pass
+    """Removes the record; one that is gone, or cannot be removed, ends nothing.
+
+    What stays behind names a process that is gone, and is removed by whoever reads it.
+    """
+    with contextlib.suppress(OSError), open_root(home.running) as running:
+        running.unlink(f"{session_id}.json")

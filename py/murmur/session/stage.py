@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from murmur.core.diagnostics import Diagnostic
+from murmur.core.diagnostics import Diagnostic, error
 from murmur.core.home import open_home
 from murmur.core.ids import new_id
 from murmur.guest.client import Guests
@@ -21,6 +21,8 @@ from murmur.session.artifacts import StagedArtifact, compile_artifacts, open_pay
 from murmur.session.containment import Containment, decide_containment
 from murmur.session.directories import (
     Directories,
+    abandon,
+    check_workdir,
     create_directories,
     remove_runtime_directory,
     sweep_dead_sessions,
@@ -61,28 +63,36 @@ class Staged:
         return self.prepared.capsule
 
     def discard(self) -> None:
-        """Removes what a session does not leave behind: runtime directory and scratch folder."""
+        """Removes what a session does not leave behind: runtime directory and scratch folder.
+
+        Doing it again does nothing.
+        """
         home = self.prepared.launch.home
         remove_runtime_directory(home, self.session_id, self.directories)
         shutil.rmtree(self.scratch, ignore_errors=True)
 
 
 def stage(prepared: Prepared, guests: Guests) -> Staged:
-    """Stages a prepared launch. Raises the refusals of spec/sessions.md 6.2 in its order."""
+    """Stages a prepared launch. Raises the refusals of spec/sessions.md 6.2 in its order.
+
+    Prompt and task files are read before the first directory is made, which is earlier than the
+    reference has them: a refusal leaves nothing behind.
+    """
     launch = prepared.launch
     open_home(launch.environ)
-    task = None if launch.flags.task is None else task_text(launch.flags.task)
     containment = decide_containment(prepared)
     payloads, warnings = open_payloads(prepared)
     manifests = {name: payload.manifest for name, payload in payloads.items()}
     gateways, gateway_warnings = resolve_gateways(prepared, manifests)
     limits, limit_warnings = driver_limits(prepared, manifests)
-    prompt = read_prompt(launch, prepared.capsule)
-    scratch = Path(tempfile.mkdtemp(prefix="mur-compiled-"))
+    scratch = _scratch_folder()
     directories = None
     session_id = ""
     try:
         artifacts = compile_artifacts(prepared, payloads, guests, scratch)
+        check_workdir(prepared.place)
+        prompt = read_prompt(launch, prepared.capsule)
+        task = None if launch.flags.task is None else task_text(launch.flags.task)
         sweep_dead_sessions(launch.home)
         session_id, started_at = new_id("ses"), time.time_ns() // 1_000_000
         directories = create_directories(launch.home, prepared.place, session_id)
@@ -112,10 +122,23 @@ def stage(prepared: Prepared, guests: Guests) -> Staged:
             _write_first_lock(prepared, artifacts)
     except BaseException:
         if directories is not None:
-            remove_runtime_directory(launch.home, session_id, directories)
+            abandon(launch.home, prepared.place, session_id, directories)
         shutil.rmtree(scratch, ignore_errors=True)
         raise
     return staged
+
+
+def _scratch_folder() -> Path:
+    """Raises E-IO-003 when no temporary folder can be had."""
+    try:
+        return Path(tempfile.mkdtemp(prefix="mur-compiled-"))
+    except OSError as failure:
+        raise error(
+            "E-IO-003",
+            what="a temporary folder for compiled artifacts",
+            reason=str(failure.strerror),
+            hint="point TMPDIR at a folder that can be written",
+        ) from None
 
 
 def inventory(prepared: Prepared, artifacts: Mapping[str, StagedArtifact]) -> dict[str, Tool]:

@@ -3,24 +3,29 @@
 spec/sessions.md 6.4. The door is the caller's: the session gives it a board and learns its URL.
 """
 
+import contextlib
 import dataclasses
 import threading
 from collections.abc import Callable
 
-from murmur.core.diagnostics import Diagnostic, render, warning
-from murmur.core.streams import complain
+from murmur.core.diagnostics import error, warning
 from murmur.core.tasks import Acceptance, Task
 from murmur.guest.client import Guests
 from murmur.inference.driver import DriverClient
 from murmur.inference.gateway import Gateway
 from murmur.session.board import Board
-from murmur.session.commands import Commands, open_commands
+from murmur.session.commands import Commands, open_commands, open_scope
 from murmur.session.dispatch import Dispatcher
 from murmur.session.guest_calls import GuestCalls
 from murmur.session.loop import AgentLoop, LoopSettings
+from murmur.session.notices import AT_LAUNCH, lose, tell
 from murmur.session.prompt import capsule_block, system_prompt
 from murmur.session.runtime_files import write_page
-from murmur.session.scope_report import scope_report
+from murmur.session.scope.bounds import session_bounds
+from murmur.session.scope.model import ScopeReport
+from murmur.session.scope.report import Subject, scope_report
+from murmur.session.scope.routes import NO_LOCKDOWN
+from murmur.session.scope.routes import Guests as GuestsStance
 from murmur.session.stage import Staged
 from murmur.session.task_runner import TaskRunner
 from murmur.trace.content import Capture
@@ -46,33 +51,59 @@ class Session:
         self.board.cancel_all()
 
 
-def launch(staged: Staged, guests: Guests, gateway: Gateway, url: str) -> Session:
-    """Wires a session and writes `session_start`.
+def launch(
+    staged: Staged, guests: Guests, gateway: Gateway, bind_door: Callable[[], str]
+) -> Session:
+    """Wires a session and writes `session_start`. The order is spec/sessions.md 6.4's.
 
-    Raises E-RUN-012 without a cgroup scope, E-IO-003 for a folder that cannot be used, E-RUN-007
-    when the trace cannot be written. `url` is `localhost:<port>`.
+    `bind_door` binds the door and returns its address, `localhost:<port>`. Raises E-RUN-012 without
+    a cgroup scope, what `bind_door` raises, E-IO-003 for a folder that cannot be used, E-RUN-007
+    when the trace cannot be written.
     """
+    with contextlib.ExitStack() as undo:
+        session = _launch(staged, guests, gateway, bind_door, undo)
+        undo.pop_all()
+    return session
+
+
+def _launch(
+    staged: Staged,
+    guests: Guests,
+    gateway: Gateway,
+    bind_door: Callable[[], str],
+    undo: contextlib.ExitStack,
+) -> Session:
+    """Puts on `undo` what a launch that fails must take away again."""
     records = staged.directories.records_root
-    commands = open_commands(staged, url)
+    scope = open_scope(staged)
+    if scope is not None:
+        undo.callback(scope.remove)
+    for found in staged.containment.warnings:
+        if found.code in AT_LAUNCH:
+            tell(records, found)
+    url = bind_door()
+    commands = open_commands(staged, scope, url)
+    if commands is not None:
+        undo.callback(commands.close)
     try:
         write_page(staged, url)
-        guest_calls = GuestCalls(staged, guests, gateway, url)
-        trace = TraceWriter(records, staged.session_id, _secrets(staged))
-        capture = Capture(staged.capsule.trace.capture, records)
-        _write_session_start(staged, guests, commands, trace, capture)
-        lifecycle = staged.prepared.lifecycle
-        never_started: list[Callable[[Task], None]] = []
-        board = Board(
-            Acceptance(lifecycle.task_acceptance),
-            lifecycle.queue_depth,
-            on_never_started=lambda task: never_started[0](task),
-        )
-        runner = _runner(staged, board, guest_calls, gateway, commands, trace, capture)
-        never_started.append(runner.never_started)
-    except BaseException:
-        if commands is not None:
-            commands.close()
-        raise
+    except OSError as failure:
+        lose(records, "MURMUR.md", failure)
+    guest_calls = GuestCalls(staged, guests, gateway, url)
+    undo.callback(guest_calls.close)
+    trace = _open_trace(staged)
+    undo.callback(trace.close)
+    capture = Capture(staged.capsule.trace.capture, records)
+    _write_session_start(staged, guests, commands, trace, capture)
+    lifecycle = staged.prepared.lifecycle
+    never_started: list[Callable[[Task], None]] = []
+    board = Board(
+        Acceptance(lifecycle.task_acceptance),
+        lifecycle.queue_depth,
+        on_never_started=lambda task: never_started[0](task),
+    )
+    runner = _runner(staged, board, guest_calls, gateway, commands, trace, capture)
+    never_started.append(runner.never_started)
     return Session(
         staged=staged,
         board=board,
@@ -82,6 +113,15 @@ def launch(staged: Staged, guests: Guests, gateway: Gateway, url: str) -> Sessio
         commands=commands,
         stopping=threading.Event(),
     )
+
+
+def _open_trace(staged: Staged) -> TraceWriter:
+    """Raises E-RUN-007 when the file cannot be opened."""
+    try:
+        return TraceWriter(staged.directories.records_root, staged.session_id, _secrets(staged))
+    except OSError as failure:
+        reason = f"trace.jsonl cannot be opened: {failure.strerror or failure}"
+        raise error("E-RUN-007", reason=reason) from None
 
 
 def _secrets(staged: Staged) -> Callable[[], list[str]]:
@@ -105,13 +145,7 @@ def _write_session_start(
     inference = capsule.inference
     assert inference is not None and inference.driver is not None
     capabilities = capsule.capabilities
-    report = scope_report(
-        staged,
-        guests_contained=guests.contained,
-        guests_reason=guests.process.reason,
-        policy=commands.policy if commands else None,
-        scope=commands.scope if commands else None,
-    )
+    report = _scope_report(staged, guests, commands)
     granted = {
         "network": capabilities.network_allow,
         "filesystem": capabilities.filesystem,
@@ -137,25 +171,36 @@ def _write_session_start(
         credential_source=primary.source if primary else "none",
         gateways=[gateway.record() for gateway in staged.gateways.values()],
         system_prompt_sha256=capture.system_prompt(_configured(staged)),
-        effective_grants=report,
+        effective_grants=report.as_json(),
     )
-    for route in report["routes"]:
-        if route["present"] and not route["under_class"]:
-            found = warning(
-                "W-SEC-034", route=route["route"], reason=route["note"] or route["mechanism"]
-            )
-            warn_in_session(staged, found)
+    for route in report.routes:
+        if route.present and not route.under_class:
+            found = warning("W-SEC-034", route=route.route, reason=route.note or route.mechanism)
+            tell(staged.directories.records_root, found)
+
+
+def _scope_report(staged: Staged, guests: Guests, commands: Commands | None) -> ScopeReport:
+    prepared = staged.prepared
+    subject = Subject(
+        capsule=staged.capsule,
+        place=prepared.place,
+        home=prepared.launch.home,
+        containment=staged.containment,
+        scopes={name: each.scope for name, each in prepared.grants.items()},
+        environ=prepared.launch.environ,
+    )
+    return scope_report(
+        subject,
+        commands.policy.foreseen if commands else None,
+        GuestsStance(guests.contained, guests.process.reason or NO_LOCKDOWN),
+        session_bounds(staged.capsule, commands.scope if commands else None),
+    )
 
 
 def _configured(staged: Staged) -> str | None:
     """The resolved prompt before the capsule block; None without one."""
     text = system_prompt("", staged.prompt.text, staged.prompt.appended)
     return text or None
-
-
-def warn_in_session(staged: Staged, found: Diagnostic) -> None:
-    """Prints a warning that belongs to a live session."""
-    complain(render(found))
 
 
 def _runner(
@@ -213,7 +258,7 @@ def _runner(
         system=system_prompt(block, staged.prompt.text, staged.prompt.appended),
         tools=tuple(tool.declaration() for tool in staged.tools.values()),
         driver_config=inference.driver.config,
-        warn=lambda found: warn_in_session(staged, found),
+        warn=lambda found: tell(staged.directories.records_root, found),
     )
     loop = AgentLoop(settings, client, dispatcher, trace, capture)
     return TaskRunner(

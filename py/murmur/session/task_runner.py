@@ -3,19 +3,22 @@
 spec/sessions.md 9 and 12. Each started task writes one `task_start` and one `task_end`.
 """
 
+import contextlib
 import dataclasses
 import threading
 import time
 
+from murmur.core.diagnostics import MurmurError
 from murmur.core.safefs import Root
 from murmur.core.tasks import Origin, Task, TaskFrame, TaskState, Trust
 from murmur.guest.client import InputRefused
 from murmur.inference.payload import cache_key
 from murmur.manifest.capsule import Capsule
-from murmur.session.attempt import Attempt, Ending, canceled
+from murmur.session.attempt import Attempt, Ending, InputWait, broken_off, canceled
 from murmur.session.board import Board
 from murmur.session.fence import fence
 from murmur.session.loop import AgentLoop
+from murmur.session.notices import lose
 from murmur.session.results import write_result
 from murmur.session.runtime_files import remove_task, write_task
 from murmur.trace.content import Capture
@@ -35,53 +38,67 @@ class TaskRunner:
     capsule: Capsule
 
     def run(self, task: Task) -> Ending | None:
-        """Runs one taken task; None when it was cancelled before it could start."""
+        """Runs one taken task; None when it was cancelled before it could start.
+
+        Raises E-RUN-007 when the trace cannot be written; the task has ended `failed` then.
+        """
         if not self.board.start(task):
             return None
         began = time.monotonic()
-        write_task(self.runtime, task.text)
-        self._trace_start(task)
+        started = False
+        try:
+            self._trace_start(task)
+            started = True
+            ending = self._attempt(task)
+            if not self.board.settle(task.id) and ending.status != "canceled":
+                # The cancel is what every stream has been told; records and trace say the same.
+                ending = canceled("turn", ending.turn)
+            self._write_down(ending, task.id)
+            self._trace_end(task, ending.status, began)
+        except MurmurError as failure:
+            self._write_result(f"error: {failure.message}")
+            if started:
+                self._trace_aside(task, failure.message, began)
+            self.board.finish(task.id, TaskState.FAILED, "session ended")
+            raise
+        self._take_task_away()
+        state = TaskState.FAILED if ending.status == "canceled" else ending.state
+        self.board.finish(task.id, state, ending.said, response=ending.response)
+        return ending
+
+    def _attempt(self, task: Task) -> Ending:
+        """The task's one attempt; a fault of ours fails the task, a lost trace the session."""
+        self._put_task(task)
         text = task.text
         if task.trust is Trust.UNTRUSTED:
             text = fence(f"task:{task.origin}", text)
-        cancel = self.board.cancelled(task.id)
-        ending = self.loop.run(
-            Attempt(
-                task_id=task.id,
-                context_id=task.context_id,
-                cache_key=cache_key(self.capsule.name, self.capsule.version, task.context_id),
-                text=text,
-                frame=lambda frame: self.board.frame(task.id, frame),
-                cancel=cancel,
-                ask=lambda prompt: self._ask(task, prompt),
-            )
-        )
-        if cancel.is_set() and ending.status != "canceled":
-            # The cancel is what every stream has been told; the trace says the same.
-            ending = canceled("turn", ending.turn)
-        self._trace_ending(ending, task.id)
-        if ending.result is not None:
-            write_result(self.records, ending.result)
-        self.trace.write(
-            "task_end",
+        waited = InputWait()
+        attempt = Attempt(
             task_id=task.id,
-            exit_status=ending.status,
-            duration_ms=int((time.monotonic() - began) * 1000),
-            reopen_count=0,
-            **self.trace.task_counts.task_end(),
+            context_id=task.context_id,
+            cache_key=cache_key(self.capsule.name, self.capsule.version, task.context_id),
+            text=text,
+            frame=lambda frame: self.board.frame(task.id, frame),
+            cancel=self.board.cancelled(task.id),
+            ask=lambda prompt: self._ask(task, prompt, waited),
+            waited=waited,
         )
-        remove_task(self.runtime)
-        finished = self.board.finish(
-            task.id,
-            ending.state if ending.state is not TaskState.CANCELED else TaskState.FAILED,
-            ending.said,
-            response=ending.response,
-        )
-        return ending if finished or ending.status == "canceled" else canceled("turn", ending.turn)
+        return self._run_loop(attempt)
+
+    def _run_loop(self, attempt: Attempt) -> Ending:
+        try:
+            return self.loop.run(attempt)
+        except MurmurError:
+            raise
+        except Exception as failure:
+            return broken_off(failure)
 
     def run_idle(self, cancel: threading.Event) -> Ending:
-        """The one run with an empty task, after nobody sent one. spec/sessions.md 9."""
-        ending = self.loop.run(
+        """The one run with an empty task, after nobody sent one. spec/sessions.md 9.
+
+        Raises E-RUN-007 when the trace cannot be written.
+        """
+        ending = self._run_loop(
             Attempt(
                 task_id=None,
                 context_id="",
@@ -92,10 +109,32 @@ class TaskRunner:
                 ask=None,
             )
         )
-        self._trace_ending(ending, None)
-        if ending.result is not None:
-            write_result(self.records, ending.result)
+        self._write_down(ending, None)
         return ending
+
+    def _write_down(self, ending: Ending, task_id: str | None) -> None:
+        """The result file, then the trace lines that say how it came to this."""
+        if ending.result is not None:
+            self._write_result(ending.result)
+        self._trace_ending(ending, task_id)
+
+    def _write_result(self, text: str) -> None:
+        try:
+            write_result(self.records, text)
+        except OSError as failure:
+            lose(self.records, "out/result.txt", failure)
+
+    def _put_task(self, task: Task) -> None:
+        try:
+            write_task(self.runtime, task.text)
+        except OSError as failure:
+            lose(self.records, "task.md", failure)
+
+    def _take_task_away(self) -> None:
+        try:
+            remove_task(self.runtime)
+        except OSError as failure:
+            lose(self.records, "task.md", failure)
 
     def never_started(self, task: Task) -> None:
         """The trace of a task that ended while it waited: cancelled or rejected."""
@@ -160,13 +199,35 @@ class TaskRunner:
                 delegation_ids=[],
             )
 
-    def _ask(self, task: Task, prompt: str) -> str:
+    def _trace_end(self, task: Task, status: str, began: float) -> None:
+        self.trace.write(
+            "task_end",
+            task_id=task.id,
+            exit_status=status,
+            duration_ms=int((time.monotonic() - began) * 1000),
+            reopen_count=0,
+            **self.trace.task_counts.task_end(),
+        )
+
+    def _trace_aside(self, task: Task, reason: str, began: float) -> None:
+        """The last lines of a task whose session ends with E-RUN-007, where they can be written."""
+        self.trace.write_aside(
+            "task_failed", task_id=task.id, turn=None, cause="runtime_error", reason=reason
+        )
+        with contextlib.suppress(MurmurError):
+            self._trace_end(task, "failed", began)
+
+    def _ask(self, task: Task, prompt: str, waited: InputWait) -> str:
         """Waits for the reply to a guest's request-input. Raises InputRefused."""
         seconds = self.capsule.lifecycle.input_timeout_secs
         reply = self.board.request_input(task.id, prompt, seconds)
-        if reply is None:
-            raise InputRefused("input-timeout")
-        return reply
+        if reply is not None:
+            return reply
+        if self.board.cancelled(task.id).is_set():
+            waited.canceled = True
+            raise InputRefused("the task was canceled")
+        waited.timed_out = True
+        raise InputRefused("input-timeout")
 
 
 def _no_stream(frame: TaskFrame) -> None:

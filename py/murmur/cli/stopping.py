@@ -1,0 +1,94 @@
+"""What SIGTERM, SIGINT and SIGHUP do to `mur run`. CLI reference, *SIGTERM*.
+
+While a launch is still being prepared there is no session to end: the first signal unwinds it, so
+that what was made for it is taken away again. From `defer` on a first signal is handed to the
+session, which ends as it would by itself, and the bound starts: after 20 seconds, or at a second
+signal, the process exits 128 + the signal's number, wherever the teardown is.
+
+The bound is kept by a timer thread, the third kind of thread here: the main thread may be the one
+that hangs.
+"""
+
+import _thread
+import asyncio
+import contextlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Final
+
+TEARDOWN_SECONDS: Final = 20.0
+
+_ENDING: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+class Stopped(BaseException):
+    """A launch was told to end before it had a session."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.exit_status = 128 + number
+
+
+class Stopping:
+    """The signals of one `mur run`. Its methods belong to the main thread."""
+
+    def __init__(self, bound: float = TEARDOWN_SECONDS) -> None:
+        self._bound = bound
+        self._asked = 0
+        self._deferred = False
+        self._stop: Callable[[], None] | None = None
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        """Handles the signals within the block, those excepted that whoever started us ignores.
+
+        Only a process's main thread can: elsewhere the block runs as it is.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {}
+        for number in _ENDING:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                before[number] = signal.signal(number, self._received)
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def defer(self) -> None:
+        """From now on a signal raises nothing: it waits for `attach`."""
+        self._deferred = True
+
+    def attach(self, loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> None:
+        """Lets `loop` call `stop` at the first signal; at once when one has come already."""
+        self._stop = lambda: _call_in(loop, stop)
+        if self._asked:
+            self._stop()
+
+    def _received(self, number: int, frame: FrameType | None) -> None:
+        if self._asked:
+            os._exit(128 + number)
+        self._asked = number
+        # Not by `threading`, whose lock the interrupted main thread may hold.
+        _thread.start_new_thread(self._end_late, (128 + number,))
+        if not self._deferred:
+            raise Stopped(number)
+        if self._stop is not None:
+            self._stop()
+
+    def _end_late(self, status: int) -> None:
+        time.sleep(self._bound)
+        os._exit(status)
+
+
+def _call_in(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> None:
+    """A handler interrupts whatever the main thread does, a board's lock included: it only asks."""
+    with contextlib.suppress(RuntimeError):
+        # The loop is closed: the session has ended by itself.
+        loop.call_soon_threadsafe(stop)
