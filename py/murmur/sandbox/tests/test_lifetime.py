@@ -11,57 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from murmur.sandbox.hierarchy import members
 from murmur.sandbox.probe import HostReading
 from murmur.sandbox.running import RunningCommand
 
 from .conftest import Contained, Opener
+from .watching import alive, emptied, gone, until_alive
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the helper's home")
 
 # Started detached, in a session of its own, with its output closed: as hard to find as can be.
 DAEMON = "(exec >/dev/null 2>&1; sleep {seconds} & sleep {seconds} & :) &"
-
-
-def alive(marker: str) -> list[int]:
-    """The pids of host processes whose command line holds the marker."""
-    found = []
-    for entry in os.listdir("/proc"):
-        if not entry.isdigit():
-            continue
-        try:
-            line = Path("/proc", entry, "cmdline").read_bytes()
-        except OSError:
-            continue
-        if marker.encode() in line.split(b"\0"):
-            found.append(int(entry))
-    return found
-
-
-def gone(marker: str, seconds: float = 5.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while alive(marker):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
-
-
-def emptied(scope: Path, seconds: float = 5.0) -> bool:
-    """Whether the last process leaves the scope in time; a dying one is listed for a moment."""
-    deadline = time.monotonic() + seconds
-    while members(scope):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
-
-
-def until_alive(marker: str, count: int) -> None:
-    deadline = time.monotonic() + 10
-    while len(alive(marker)) < count:
-        assert time.monotonic() < deadline, f"{marker} never started"
-        time.sleep(0.02)
 
 
 def test_closing_a_session_kills_every_process_it_started(session: Contained) -> None:

@@ -18,7 +18,7 @@ from murmur.sandbox.resources import Resources
 from murmur.sandbox.results import NotAllowed
 from murmur.sandbox.session import open_session
 
-from .test_lifetime import gone, until_alive
+from .watching import gone, until_alive
 
 ENV = {"PATH": "/usr/bin:/bin"}
 
