@@ -145,13 +145,15 @@ def test_output_is_whole_and_streams_are_apart(session: Contained) -> None:
 
 def test_output_is_handed_on_while_the_command_runs(session: Contained) -> None:
     seen: list[bytes] = []
-    running: RunningCommand = session.session.start(
-        ("sh", "-c", "echo one; sleep 0.5; echo two"), session.env
-    )
+    waits = "echo one; while [ ! -e go ]; do sleep 0.05; done; echo two"
+    running: RunningCommand = session.session.start(("sh", "-c", waits), session.env)
     running.on_output = lambda stream, data: seen.append(data)
-    assert running.wait(0.25) is None
+    deadline = time.monotonic() + 30
+    while not seen and time.monotonic() < deadline:
+        assert running.wait(0.05) is None
     assert b"".join(seen) == b"one\n"
-    result = running.wait(10)
+    (session.work / "go").touch()
+    result = running.wait(30)
     assert result is not None
     assert result.stdout == b"one\ntwo\n"
 
