@@ -4,8 +4,14 @@ These are refused at staging and by `--explain-scope`, not at parse. spec/diagno
 """
 
 from collections.abc import Iterable
+from typing import Final
 
 from murmur.core.diagnostics import error
+from murmur.manifest.capsule import Capsule
+from murmur.manifest.session import AfterTask
+
+# seconds: the longest a handle of a capsule that sleeps may be good for
+LONGEST_HANDLE: Final = 900
 
 
 def relative_problem(path: str) -> str | None:
@@ -63,3 +69,30 @@ def check_context_name(value: str, where: str) -> None:
     """Refuses `context.record_store` or `--context` with E-CAP-011; `where` names which."""
     if problem := segment_problem(value):
         raise error("E-CAP-011", field=where, value=value, reason=problem)
+
+
+def check_record_store(capsule: Capsule) -> None:
+    """Refuses a `context.record_store` with E-CAP-011; one without a record is inert."""
+    context = capsule.context
+    if context.record == "on" and context.record_store is not None:
+        check_context_name(context.record_store, "context.record_store")
+
+
+def check_handle_lifetime(capsule: Capsule, after_task: AfterTask) -> None:
+    """Refuses handles of a capsule that sleeps without a short ceiling: E-CAP-008."""
+    exported = capsule.exports.peer_files
+    if exported is None or after_task != "sleep":
+        return
+    if exported.max_ttl is None or exported.max_ttl > LONGEST_HANDLE:
+        found = exported.max_ttl
+        declared = "none is declared" if found is None else f"{found} seconds are declared"
+        raise error("E-CAP-008", ceiling=LONGEST_HANDLE, declared=declared)
+
+
+def check_staged(capsule: Capsule, after_task: AfterTask) -> None:
+    """Lifetimes and paths that staging judges by the manifest alone.
+
+    Raises E-CAP-008, then E-CAP-012. spec/diagnostics.md 6.3, rows 9 and 12.
+    """
+    check_handle_lifetime(capsule, after_task)
+    check_read_only(capsule.capabilities.read_only)

@@ -208,7 +208,6 @@ def _command_warnings(
         warnings.append(warning("W-SEC-036", binaries=binaries))
         notes.append(f"Native code in the work folder can be loaded by {binaries}.")
     if capabilities.workdir_exec:
-        warnings.append(warning("W-SEC-011"))
         notes.append("Programs in the work folder can be run (filesystem.workdir_exec).")
     if (lifecycle.task_acceptance, lifecycle.after_task) != ("queue", "sleep"):
         warnings.append(warning("W-SEC-022"))

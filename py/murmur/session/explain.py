@@ -8,10 +8,15 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from murmur.core.diagnostics import Diagnostic, MurmurError, warning
+from murmur.core.diagnostics import Diagnostic, MurmurError
 from murmur.manifest.capsule import Capsule
 from murmur.manifest.network import parse_rules
-from murmur.manifest.segments import check_context_name, check_read_only
+from murmur.manifest.segments import (
+    check_handle_lifetime,
+    check_read_only,
+    check_record_store,
+)
+from murmur.manifest.warnings import manifest_warnings
 from murmur.session.containment import Containment, read_containment
 from murmur.session.directories import WorkPlace, holds_home, planned_place
 from murmur.session.gateways import foresee_keys
@@ -95,8 +100,8 @@ def explain_examined(examined: Examined, shapes: Shapes, place: WorkPlace) -> Ex
         ),
         warnings=(
             *examined.loaded.warnings,
+            *manifest_warnings(capsule, "explain", after_task=lifecycle.after_task),
             *keys,
-            *_unmetered(capsule),
             *((preview.warning,) if preview.warning is not None else ()),
         ),
         notices=notices(capsule),
@@ -110,13 +115,14 @@ def _unserved(capsule: Capsule, launch: Launch) -> Iterator[MurmurError]:
 
 def _manifest_refusals(capsule: Capsule, launch: Launch) -> Iterator[MurmurError]:
     """What staging refuses for the manifest's sake and `--explain-scope` does not."""
-    granted, context = capsule.capabilities, capsule.context
+    granted = capsule.capabilities
+    lifecycle = resolve_lifecycle(launch, capsule.lifecycle)
     checks: list[Callable[[], object]] = [partial(parse_rules, granted.network_allow)]
     for entry in capsule.artifacts:
         if entry.capabilities is not None:
             checks.append(partial(parse_rules, entry.capabilities.network_allow))
-    if context.record == "on" and context.record_store is not None:
-        checks.append(partial(check_context_name, context.record_store, "context.record_store"))
+    checks.append(partial(check_record_store, capsule))
+    checks.append(partial(check_handle_lifetime, capsule, lifecycle.after_task))
     checks.append(partial(check_read_only, granted.read_only))
     if capsule.inference is not None:
         checks.append(partial(check_driver, capsule, launch.manifest))
@@ -125,12 +131,3 @@ def _manifest_refusals(capsule: Capsule, launch: Launch) -> Iterator[MurmurError
             check()
         except MurmurError as refused:
             yield refused
-
-
-def _unmetered(capsule: Capsule) -> Iterator[Diagnostic]:
-    """W-SEC-030 for each gateway of another artifact than the http driver."""
-    inference = capsule.inference
-    driver = inference.driver.artifact if inference and inference.driver else None
-    for entry in capsule.artifacts:
-        if entry.gateway is not None and entry.name != driver:
-            yield warning("W-SEC-030", artifact=entry.label)

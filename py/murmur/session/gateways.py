@@ -7,12 +7,13 @@ this process and reach guests never.
 import dataclasses
 from collections.abc import Mapping
 
-from murmur.core.diagnostics import Diagnostic, MurmurError, error, warning
+from murmur.core.diagnostics import Diagnostic, MurmurError, error
 from murmur.inference.credentials import Credential, resolve_key
 from murmur.inference.gateway_routes import GatewayTarget
 from murmur.inference.limits import Choice, ModelLimits, resolve_limits
 from murmur.manifest.artifact import ArtifactManifest, upstream_auth_of
 from murmur.manifest.capsule import ArtifactEntry, Capsule
+from murmur.manifest.checks import drivers_of
 from murmur.manifest.endpoint import parse_endpoint
 from murmur.session.launch import Launch
 from murmur.session.prepare import Prepared
@@ -54,6 +55,7 @@ def resolve_gateways(
     inference = prepared.capsule.inference
     assert inference is not None and inference.driver is not None
     driver = inference.driver.artifact
+    called = drivers_of(prepared.capsule)
     gateways: dict[str, EntryGateway] = {}
     warnings: list[Diagnostic] = []
     for index, entry in enumerate(prepared.capsule.artifacts):
@@ -62,7 +64,7 @@ def resolve_gateways(
             found, told = _resolve(prepared, entry, manifest, index, metered=entry.name == driver)
             gateways[entry.name] = found
             warnings += told
-        elif entry.name == driver and manifest.declares_upstream_auth:
+        elif entry.name in called and manifest.declares_upstream_auth:
             # Required exactly of a driver that declares where its key goes (decisions 6).
             raise error(
                 "E-MAN-003",
@@ -101,12 +103,9 @@ def _resolve(
         value_template=auth.value,
         key=resolved.credential,
     )
-    warnings = resolved.warnings
-    if not metered:
-        warnings = (*warnings, warning("W-SEC-030", artifact=entry.label))
     return (
         EntryGateway(entry.name, target, resolved.credential, resolved.source, metered),
-        warnings,
+        resolved.warnings,
     )
 
 

@@ -5,19 +5,25 @@ spec/diagnostics.md 6.2 and 6.3, rows 1, 3 and 6 to 8. `check_shapes` refuses wh
 """
 
 import dataclasses
-from collections.abc import Mapping
+import posixpath
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
-from murmur.core.diagnostics import Diagnostic, error, warning
+from murmur.core.diagnostics import Diagnostic, MurmurError, error, warning
 from murmur.manifest.capsule import Capsule
 from murmur.manifest.config import render_config
 from murmur.manifest.network import NetworkRule, narrow, parse_rules
-from murmur.manifest.segments import check_scope, check_store
+from murmur.manifest.segments import check_record_store, check_scope, check_store
 from murmur.manifest.variables import refused_by
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class EntryGrants:
-    """What one tool or driver entry may reach. `scope` None is the whole work folder."""
+    """What one entry may reach: a hook its own grants alone, others theirs within the ceiling.
+
+    `scope` is relative to the work folder, None the whole of it; a hook without a scope of its own
+    has no folder at all, whatever stands here.
+    """
 
     network: tuple[NetworkRule, ...]
     scope: str | None
@@ -33,23 +39,68 @@ class Shapes:
     configs: Mapping[str, str | None]
 
 
-def check_shapes(capsule: Capsule) -> Shapes:
+def check_shapes(capsule: Capsule, *, launching: bool = False) -> Shapes:
     """Names, scopes and blocks whose rules need nothing but the manifest.
 
-    Raises, in this order, E-CAP-002 (the capsule's own scope), E-CAP-009, E-CAP-016, E-CAP-010,
-    E-CAP-002 (an entry's).
+    Raises, in this order, E-CAP-002 (the capsule's own scope), E-CAP-009, when `launching`
+    E-CAP-011, E-CAP-016, E-CAP-010, E-CAP-002 (an entry's).
     """
-    ceiling = capsule.capabilities.filesystem_scope
-    if ceiling is not None:
-        check_scope(ceiling, "capabilities.filesystem.scope")
-    for store in state_stores(capsule).values():
-        check_store(store)
-    _check_env(capsule)
+    for check in _shape_checks(capsule, launching):
+        check()
     configs = {
         entry.name: None if entry.config is None else render_config(entry.name, entry.config.value)
         for entry in capsule.artifacts
     }
-    return Shapes(dict(_scopes(capsule, ceiling)), configs)
+    return Shapes(declared_scopes(capsule), configs)
+
+
+def shape_refusals(capsule: Capsule) -> list[MurmurError]:
+    """Everything that `check_shapes` would refuse, for reports that go on."""
+    found: list[MurmurError] = []
+    for check in _shape_checks(capsule, False):
+        try:
+            check()
+        except MurmurError as refused:
+            found.append(refused)
+    return found
+
+
+def _shape_checks(capsule: Capsule, launching: bool) -> Iterator[Callable[[], object]]:
+    """The checks of `check_shapes`, in order."""
+    ceiling = capsule.capabilities.filesystem_scope
+    if ceiling is not None:
+        yield partial(check_scope, ceiling, "capabilities.filesystem.scope")
+    for store in state_stores(capsule).values():
+        yield partial(check_store, store)
+    if launching:
+        yield partial(check_record_store, capsule)
+    yield partial(_check_env, capsule)
+    for entry in capsule.artifacts:
+        if entry.config is not None:
+            yield partial(render_config, entry.name, entry.config.value)
+    for index, entry in enumerate(capsule.artifacts):
+        own = entry.capabilities.filesystem_scope if entry.capabilities else None
+        if own is not None:
+            yield partial(check_scope, own, f"artifacts[{index}].capabilities.filesystem.scope")
+
+
+def declared_scopes(capsule: Capsule) -> dict[str, str | None]:
+    """The scope in force for each entry, unchecked, relative to the work folder.
+
+    A tool's or driver's own scope lies below the capsule's, which is the accessible workdir: it
+    only ever narrows. A hook's lies below the work folder itself, and is None where it has none.
+    """
+    ceiling = capsule.capabilities.filesystem_scope
+    scopes: dict[str, str | None] = {}
+    for entry in capsule.artifacts:
+        own = entry.capabilities.filesystem_scope if entry.capabilities else None
+        if entry.runtime == "hook":
+            scopes[entry.name] = own
+            continue
+        if own is not None and ceiling is not None:
+            own = posixpath.normpath(posixpath.join(ceiling, own))
+        scopes[entry.name] = ceiling if own is None else own
+    return scopes
 
 
 def state_stores(capsule: Capsule) -> dict[str, str]:
@@ -65,41 +116,30 @@ def state_stores(capsule: Capsule) -> dict[str, str]:
     }
 
 
-def _scopes(capsule: Capsule, ceiling: str | None) -> list[tuple[str, str | None]]:
-    scopes: list[tuple[str, str | None]] = []
-    for index, entry in enumerate(capsule.artifacts):
-        own = entry.capabilities.filesystem_scope if entry.capabilities else None
-        if own is not None:
-            check_scope(own, f"artifacts[{index}].capabilities.filesystem.scope")
-        scopes.append((entry.name, ceiling if own is None else own))
-    return scopes
-
-
 def entry_grants(capsule: Capsule) -> tuple[dict[str, EntryGrants], list[Diagnostic]]:
     """The grants of every entry by full name, and W-SEC-007 for each rule that was dropped.
 
     Raises E-CAP-001 for a network entry, then what `check_shapes` raises.
     """
     ceiling = parse_rules(capsule.capabilities.network_allow)
-    shapes = check_shapes(capsule)
+    shapes = check_shapes(capsule, launching=True)
     env = capsule.capabilities.env_allow
     grants: dict[str, EntryGrants] = {}
     warnings: list[Diagnostic] = []
     for entry in capsule.artifacts:
-        rules, entry_env = ceiling, env
-        narrowed = entry.capabilities
-        if narrowed is not None:
-            if narrowed.network is not None and narrowed.network.allow is not None:
-                rules, dropped = narrow(parse_rules(narrowed.network.allow), ceiling)
-                warnings += [
-                    warning("W-SEC-007", artifact=entry.name, entry=rule.text) for rule in dropped
-                ]
-            if narrowed.env is not None:
-                entry_env = tuple(name for name in narrowed.env_allow if name in env)
+        own = entry.capabilities.network if entry.capabilities is not None else None
+        rules = ceiling
+        if entry.runtime == "hook":
+            rules = parse_rules(own.allow or ()) if own is not None else ()
+        elif own is not None and own.allow is not None:
+            rules, dropped = narrow(parse_rules(own.allow), ceiling)
+            warnings += [
+                warning("W-SEC-007", artifact=entry.name, entry=rule.text) for rule in dropped
+            ]
         grants[entry.name] = EntryGrants(
             network=rules,
             scope=shapes.scopes[entry.name],
-            env=entry_env,
+            env=env,
             config=shapes.configs[entry.name],
         )
     return grants, warnings

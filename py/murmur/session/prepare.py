@@ -13,6 +13,7 @@ from murmur.core.diagnostics import Diagnostic, error, warning
 from murmur.core.version import VERSION
 from murmur.manifest.capsule import ArtifactEntry, Capsule, LoadedCapsule
 from murmur.manifest.parse import load_capsule
+from murmur.manifest.segments import check_staged
 from murmur.manifest.session import AfterTask, Lifecycle, TaskAcceptance
 from murmur.session.directories import WorkPlace, holds_home, work_place
 from murmur.session.floors import (
@@ -121,6 +122,7 @@ def prepare(launch: Launch) -> Prepared:
     )
     lifecycle = resolve_lifecycle(launch, capsule.lifecycle)
     grants, warnings = entry_grants(capsule)
+    check_staged(capsule, lifecycle.after_task)
     for artifact in declared:
         check_origin(lock, artifact)
     return Prepared(
@@ -206,10 +208,15 @@ def _bad_flag(flag: str, value: str, allowed: str) -> Exception:
 def notices(capsule: Capsule) -> tuple[str, ...]:
     """Uncoded lines for standard error. spec/diagnostics.md 1.4."""
     lines = []
-    if capsule.mur_version is not None and capsule.mur_version != VERSION:
-        lines.append(
-            f"warning: the manifest is pinned to mur {capsule.mur_version}, and this is {VERSION}"
-        )
+    pin = capsule.version_pin
+    if pin is not None and pin != VERSION:
+        lines.append(f"warning: the manifest is pinned to mur {pin}, and this is {VERSION}")
+    for entry in capsule.artifacts:
+        if entry.ignored_version is not None:
+            lines.append(
+                f"warning: {entry.name} is read from source, so its version "
+                f"{entry.ignored_version} is ignored"
+            )
     if capsule.capabilities.shell_allow and capsule.capabilities.network_allow:
         lines.append(
             "[capsule-runtime] warning: commands reach no host in this build; "

@@ -17,6 +17,7 @@ from murmur.core.ids import new_id
 from murmur.guest.client import Guests
 from murmur.inference.limits import ModelLimits
 from murmur.manifest.capsule import Capsule
+from murmur.manifest.warnings import manifest_warnings
 from murmur.session.artifacts import StagedArtifact, compile_artifacts, open_payloads, tool_of
 from murmur.session.containment import Containment, decide_containment
 from murmur.session.directories import (
@@ -111,6 +112,12 @@ def stage(prepared: Prepared, guests: Guests) -> Staged:
             task=task,
             warnings=(
                 *prepared.warnings,
+                *manifest_warnings(
+                    prepared.capsule,
+                    "run",
+                    after_task=prepared.lifecycle.after_task,
+                    manifests=manifests,
+                ),
                 *containment.warnings,
                 *warnings,
                 *gateway_warnings,

@@ -17,19 +17,13 @@ from murmur.manifest.session import FileExport, PeerFileExport
 from murmur.sandbox.policy import Demands, Foreseen, foresee
 from murmur.sandbox.probe import MECHANISMS
 from murmur.session.containment import Containment
+from murmur.read_only.interpreters import advisory_for
 from murmur.session.directories import WorkPlace, records_name
 from murmur.session.grants import state_stores
 from murmur.session.scope import model
 from murmur.session.scope.model import SESSION_ID, HostDirectory, ScopeReport
 from murmur.session.scope.routes import Guests, routes
 
-# Allowlisted binaries that write where no check of their arguments sees it: W-SEC-017.
-# fmt: off
-INTERPRETERS: Final = frozenset((
-    "bash", "sh", "zsh", "fish", "dash", "ksh", "python", "python3", "perl", "ruby", "node",
-    "deno", "bun", "php", "awk", "gawk", "mawk", "lua", "tclsh", "Rscript",
-))
-# fmt: on
 DEFAULT_PATH: Final = "/usr/bin:/bin"
 
 _METADATA: Final = (
@@ -107,7 +101,7 @@ def scope_report(
         filesystem_scope=granted.filesystem_scope,
         workdir_exec=granted.workdir_exec,
         read_only_paths=read_only,
-        read_only_advisory_for=_advisory_for(granted) if read_only else (),
+        read_only_advisory_for=advisory_for(granted.shell_allow) if read_only else (),
         preopens=tuple(preopens(subject)),
         network_allow=granted.network_allow,
         unix_sockets=granted.unix_sockets,
@@ -153,12 +147,8 @@ def scope_report(
     )
 
 
-def _advisory_for(granted: Capabilities) -> tuple[str, ...]:
-    return tuple(name for name in granted.shell_allow if name in INTERPRETERS)
-
-
 def preopens(subject: Subject) -> list[model.Preopen]:
-    """The folder of each tool, driver and hook entry, in manifest order."""
+    """The folder of each tool and driver entry, and of a hook that has one, in manifest order."""
     return [
         model.Preopen(
             entry.name,
@@ -167,7 +157,7 @@ def preopens(subject: Subject) -> list[model.Preopen]:
             else subject.work,
         )
         for entry in subject.capsule.artifacts
-        if entry.runtime != "skill"
+        if entry.runtime in ("tool", "driver") or subject.scopes[entry.name] is not None
     ]
 
 
