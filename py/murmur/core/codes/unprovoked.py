@@ -40,7 +40,6 @@ UNPROVOKED: Final[dict[str, str]] = {
     "E-EVAL-003": _TRACES,
     "E-EVAL-004": _TRACES,
     "E-IDX-001": _STORES,
-    "E-IDX-002": _STORES,
     "E-IDX-003": _STORES,
     "E-NEW-001": _SCAFFOLDING,
     "E-NEW-002": _SCAFFOLDING,

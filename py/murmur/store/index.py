@@ -1,0 +1,287 @@
+"""The artifact index of one scope, `artifacts-index.json`, schema 2: its form, read and written.
+
+An asset of every release; it lists every version of every artifact of the scope, each with the
+release that holds it. Key spellings are those recommended in spec/registry.md 14, and this is the
+one module that knows them. What is read may be anybody's: every field is checked before it can
+become a path, and a file that breaks the format is E-IDX-002.
+"""
+
+import dataclasses
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from murmur.core.diagnostics import error
+from murmur.manifest.names import is_bare_name
+from murmur.store.component import Contracts
+from murmur.store.names import FullName, version_fault, version_order
+from murmur.store.platforms import payload_stem
+
+INDEX_FILE: Final = "artifacts-index.json"
+SCHEMA_VERSION: Final = "2"
+SIZE_LIMIT: Final = 32 << 20
+"""The most bytes that are read of an index, wherever it comes from."""
+
+_HEX: Final = re.compile(r"[0-9a-f]{64}")
+_FILE_NAME: Final = re.compile(r"[^/\\\x00-\x1f\x7f]+")
+_NO_CONTRACTS: Final = Contracts((), ())
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class IndexFile:
+    """One payload of a version: its asset name, its hash, its platform (None: every platform)."""
+
+    name: str
+    sha256: str
+    platform: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class IndexVersion:
+    """One version. `release` is the tag of the release that holds its files."""
+
+    version: str
+    release: str
+    files: tuple[IndexFile, ...]
+    contracts: Contracts = _NO_CONTRACTS
+    built_at_level: int | None = None
+
+    @property
+    def platforms(self) -> tuple[str | None, ...]:
+        return tuple(file.platform for file in self.files)
+
+    def file_for(self, platform: str) -> IndexFile | None:
+        """The payload for a host: its own, else the platform-independent one; None for neither."""
+        by = {file.platform: file for file in self.files}
+        return by.get(platform) or by.get(None)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class IndexArtifact:
+    """One artifact: its bare name, its role, and its versions, newest first."""
+
+    name: str
+    role: str
+    versions: tuple[IndexVersion, ...]
+    description: str | None = None
+    tags: tuple[str, ...] = ()
+
+    def find(self, version: str) -> IndexVersion | None:
+        return next((each for each in self.versions if each.version == version), None)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Index:
+    """A whole index. `updated_at` is RFC 3339 in UTC, to the second; None when it does not say."""
+
+    scope: str
+    artifacts: tuple[IndexArtifact, ...] = ()
+    updated_at: str | None = None
+
+    def find(self, name: str) -> IndexArtifact | None:
+        """The artifact of that bare name."""
+        return next((each for each in self.artifacts if each.name == name), None)
+
+    def full_name(self, artifact: IndexArtifact) -> FullName:
+        return FullName.of(self.scope, artifact.name)
+
+
+class _Broken(Exception):
+    """What breaks the format, with the place where it does."""
+
+
+def parse_index(data: bytes, source: str) -> Index:
+    """The index in `data`; `source` is the path or URL that messages name.
+
+    Unknown keys are ignored. Raises E-IDX-002.
+    """
+    try:
+        return _index(data)
+    except _Broken as broken:
+        raise error("E-IDX-002", source=source, reason=str(broken)) from None
+
+
+def _index(data: bytes) -> Index:
+    if len(data) > SIZE_LIMIT:
+        raise _Broken(f"it is larger than {SIZE_LIMIT} bytes")
+    try:
+        top = json.loads(data)
+    except (ValueError, RecursionError) as bad:
+        raise _Broken(f"it is not JSON: {bad}") from None
+    if not isinstance(top, dict):
+        raise _Broken("it is not a JSON object")
+    version = top.get("schema_version")
+    if type(version) is not int and not isinstance(version, str):
+        raise _Broken("it has no schema_version")
+    if str(version) != SCHEMA_VERSION:
+        raise _Broken(f"its schema_version is {version}, and this mur reads {SCHEMA_VERSION} only")
+    scope = _string(top, "scope", "")
+    if not is_bare_name(scope):
+        raise _Broken(f"scope: {scope!r} is no scope name")
+    artifacts = tuple(
+        _artifact(each, f"artifacts[{at}]") for at, each in enumerate(_list(top, "artifacts", ""))
+    )
+    _once([each.name for each in artifacts], "artifacts", "the artifact")
+    return Index(scope, artifacts, _optional(top, "updated_at", ""))
+
+
+def _artifact(value: object, at: str) -> IndexArtifact:
+    block = _mapping(value, at)
+    name = _string(block, "name", at)
+    if not is_bare_name(name):
+        raise _Broken(f"{at}.name: {name!r} is no artifact name")
+    role = _string(block, "runtime" if "runtime" in block else "role", at)
+    versions = [
+        _version(each, f"{at}.versions[{number}]", name)
+        for number, each in enumerate(_list(block, "versions", at))
+    ]
+    if not versions:
+        raise _Broken(f"{at}.versions: it is empty")
+    _once([each.version for each in versions], f"{at}.versions", "the version")
+    versions.sort(key=lambda each: version_order(each.version), reverse=True)
+    return IndexArtifact(
+        name,
+        role,
+        tuple(versions),
+        _optional(block, "description", at),
+        _strings(block.get("tags"), f"{at}.tags"),
+    )
+
+
+def _version(value: object, at: str, name: str) -> IndexVersion:
+    block = _mapping(value, at)
+    version = _string(block, "version", at)
+    fault = version_fault(version)
+    if fault is not None:
+        raise _Broken(f"{at}.version: {fault}")
+    release = _string(block, "release" if "release" in block else "tag", at)
+    if not release or re.search(r"\s", release):
+        raise _Broken(f"{at}.release: a tag is not empty and holds no white space")
+    level = block.get("built_at_level")
+    if level is not None and (type(level) is not int or level < 0):
+        raise _Broken(f"{at}.built_at_level: it is no non-negative integer")
+    files = tuple(
+        _file(each, f"{at}.files[{number}]", name, version)
+        for number, each in enumerate(_list(block, "files", at))
+    )
+    if not files:
+        raise _Broken(f"{at}.files: it is empty")
+    _once([file.platform or "none" for file in files], f"{at}.files", "the platform")
+    return IndexVersion(version, release, files, _contracts(block.get("interfaces"), at), level)
+
+
+def _file(value: object, at: str, name: str, version: str) -> IndexFile:
+    block = _mapping(value, at)
+    sha256 = _string(block, "sha256", at)
+    if not _HEX.fullmatch(sha256):
+        raise _Broken(f"{at}.sha256: it is not 64 lowercase hex digits")
+    platform = _optional(block, "platform", at)
+    if platform is not None and not _FILE_NAME.fullmatch(platform):
+        raise _Broken(f"{at}.platform: {platform!r} is no platform tag")
+    asset = _optional(block, "name", at)
+    if asset is None:
+        asset = payload_stem(name, version, platform) + ".mur.zip"
+    if not _FILE_NAME.fullmatch(asset) or asset in (".", ".."):
+        raise _Broken(f"{at}.name: {asset!r} is no file name")
+    return IndexFile(asset, sha256, platform)
+
+
+def _contracts(value: object, at: str) -> Contracts:
+    """`{exports, imports}`, or one flat list, which says not which of the two each name is."""
+    if value is None:
+        return _NO_CONTRACTS
+    if isinstance(value, list):
+        return Contracts((), _strings(value, f"{at}.interfaces"))
+    block = _mapping(value, f"{at}.interfaces")
+    return Contracts(
+        _strings(block.get("exports"), f"{at}.interfaces.exports"),
+        _strings(block.get("imports"), f"{at}.interfaces.imports"),
+    )
+
+
+def _mapping(value: object, at: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise _Broken(f"{at}: it is not an object")
+    return value
+
+
+def _list(block: Mapping[str, Any], key: str, at: str) -> list[object]:
+    value = block.get(key)
+    if not isinstance(value, list):
+        raise _Broken(f"{_place(at, key)}: it is not a list")
+    return value
+
+
+def _string(block: Mapping[str, Any], key: str, at: str) -> str:
+    value = block.get(key)
+    if not isinstance(value, str):
+        raise _Broken(f"{_place(at, key)}: it is not a string")
+    return value
+
+
+def _optional(block: Mapping[str, Any], key: str, at: str) -> str | None:
+    return None if block.get(key) is None else _string(block, key, at)
+
+
+def _strings(value: object, at: str) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise _Broken(f"{at}: it is not a list of strings")
+    return tuple(value)
+
+
+def _once(names: list[str], at: str, what: str) -> None:
+    seen = set()
+    for name in names:
+        if name in seen:
+            raise _Broken(f"{at}: {what} {name} occurs twice")
+        seen.add(name)
+
+
+def _place(at: str, key: str) -> str:
+    return f"{at}.{key}" if at else key
+
+
+# --- writing -------------------------------------------------------------------------------
+
+
+def render_index(index: Index) -> bytes:
+    """The file's bytes: artifacts by name, versions newest first, files by platform."""
+    top: dict[str, Any] = {"schema_version": SCHEMA_VERSION}
+    if index.updated_at is not None:
+        top["updated_at"] = index.updated_at
+    top["scope"] = index.scope
+    top["artifacts"] = [
+        _artifact_object(each) for each in sorted(index.artifacts, key=lambda each: each.name)
+    ]
+    return (json.dumps(top, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def _artifact_object(artifact: IndexArtifact) -> dict[str, Any]:
+    block: dict[str, Any] = {"name": artifact.name, "runtime": artifact.role}
+    if artifact.description is not None:
+        block["description"] = artifact.description
+    block["tags"] = list(artifact.tags)
+    newest_first = sorted(
+        artifact.versions, key=lambda each: version_order(each.version), reverse=True
+    )
+    block["versions"] = [_version_object(each) for each in newest_first]
+    return block
+
+
+def _version_object(version: IndexVersion) -> dict[str, Any]:
+    block: dict[str, Any] = {"version": version.version, "release": version.release}
+    if version.built_at_level is not None:
+        block["built_at_level"] = version.built_at_level
+    block["interfaces"] = {
+        "exports": list(version.contracts.exports),
+        "imports": list(version.contracts.imports),
+    }
+    block["files"] = [
+        {"name": file.name, "sha256": file.sha256}
+        | ({"platform": file.platform} if file.platform else {})
+        for file in sorted(version.files, key=lambda file: file.platform or "")
+    ]
+    return block
