@@ -1,0 +1,1 @@
+"""The reference pages below docs/reference, made from the code's own registries."""
