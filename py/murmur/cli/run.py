@@ -6,7 +6,6 @@ worker thread. CLI reference, *mur run*; spec/sessions.md 6.4.
 
 import asyncio
 import contextlib
-import json
 import os
 import socket
 import time
@@ -292,6 +291,8 @@ def _write_record(session: "Session", url: str, tokens: "DoorTokens | None") -> 
 
 def _announce(session: "Session", url: str, authenticated: bool) -> None:
     """The startup lines, or under --json the readiness line."""
+    from murmur.session.running import compact
+
     staged = session.staged
     capsule = staged.capsule
     flags = staged.prepared.launch.flags
@@ -308,7 +309,7 @@ def _announce(session: "Session", url: str, authenticated: bool) -> None:
         }
         if authenticated:
             line["auth"] = "bearer"
-        emit(_json(line))
+        emit(compact(line))
         return
     emit(f"murmur: url {url}")
     if authenticated:
@@ -322,16 +323,6 @@ def _announce(session: "Session", url: str, authenticated: bool) -> None:
         emit(f"manifest: {staged.prepared.launch.manifest}")
         emit(f"driver: {driver.label if driver else '(none)'}")
         emit(f"skills: {', '.join(skills) or '(none)'}")
-
-
-def _json(line: dict[str, object]) -> str:
-    """Compact JSON; a path that is no UTF-8 keeps its bytes as escapes of lone surrogates."""
-    text = json.dumps(line, separators=(",", ":"), ensure_ascii=False)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return json.dumps(line, separators=(",", ":"))
-    return text
 
 
 async def _teardown(session: "Session", door: "DoorServer | None") -> None:

@@ -1,5 +1,6 @@
 """The workspace's `.env` file. spec/sessions.md 5."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,7 +10,8 @@ from murmur.core.diagnostics import error
 def workspace_root(directory: Path) -> Path:
     """The nearest directory upward that holds a murmur.yaml, else `directory` itself."""
     for candidate in (directory, *directory.parents):
-        if (candidate / "murmur.yaml").is_file():
+        # Not Path.is_file, which raises for a folder that may not be searched.
+        if os.path.isfile(candidate / "murmur.yaml"):
             return candidate
     return directory
 

@@ -33,16 +33,18 @@ def output_failure() -> str | None:
     return _failure
 
 
-def _write(stream: IO[str] | None, line: str) -> None:
+def _write(stream: IO[str] | None, line: str) -> bool:
+    """Whether the stream took the line."""
     if stream is not None and not any(stream is each for each in _broken):
         try:
             stream.write(_writable(stream, line) + "\n")
             stream.flush()
-            return
+            return True
         except (OSError, ValueError) as failure:
             _give_up(stream, failure)
     if _lost is not None:
         _lost(line)
+    return False
 
 
 def _writable(stream: IO[str], line: str) -> str:
@@ -75,11 +77,11 @@ def emit(line: str) -> None:
     _write(sys.stdout, line)
 
 
-def complain(line: str) -> None:
-    """Writes one line to standard error."""
-    _write(sys.stderr, line)
+def complain(line: str) -> bool:
+    """Writes one line to standard error; whether that took it."""
+    return _write(sys.stderr, line)
 
 
-def report(diagnostic: Diagnostic) -> None:
-    """Writes a diagnostic to standard error."""
-    complain(render(diagnostic))
+def report(diagnostic: Diagnostic) -> bool:
+    """Writes a diagnostic to standard error; whether that took it."""
+    return complain(render(diagnostic))

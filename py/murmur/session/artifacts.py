@@ -15,7 +15,7 @@ from murmur.manifest.artifact import ArtifactManifest
 from murmur.manifest.capsule import ArtifactEntry
 from murmur.session.inventory import Tool, ToolKind, first_line, schema_of
 from murmur.session.prepare import Prepared, declared_artifact
-from murmur.store.archive import BadArchive
+from murmur.store.archive import MANIFEST, BadArchive
 from murmur.store.checks import check_bytes
 from murmur.store.compiled import CompiledCache, build_facts, is_withheld
 from murmur.store.component import Contracts
@@ -23,22 +23,55 @@ from murmur.store.levels import misfits, served_level
 from murmur.store.payload import Payload, unreadable
 
 _SKILL_LIMIT = 1 << 20
+_MANIFEST_LIMIT = 1 << 20
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StagedArtifact:
     """One declared artifact, ready to be used.
 
-    `compiled` is the compiled form of a WASM artifact, `key` names its content to guest hosts;
-    `skill` is the text of a skill.
+    `packed` is its own murmur.yaml as packed; `compiled` is the compiled form of a WASM artifact,
+    `key` names its content to guest hosts; `skill` is the text of a skill.
     """
 
     entry: ArtifactEntry
     manifest: ArtifactManifest
     sha256: str
+    packed: bytes
     compiled: Path | None = None
     key: str = ""
     skill: str | None = None
+
+
+class Scratch:
+    """A private folder for compiled forms that the cache cannot keep, made when one is needed."""
+
+    def __init__(self) -> None:
+        self._folder: Path | None = None
+
+    def folder(self) -> Path:
+        """Raises E-IO-003 when no temporary folder can be had."""
+        if self._folder is None:
+            import tempfile
+
+            try:
+                self._folder = Path(tempfile.mkdtemp(prefix="mur-compiled-"))
+            except OSError as failure:
+                raise error(
+                    "E-IO-003",
+                    what="a temporary folder for compiled artifacts",
+                    reason=str(failure.strerror),
+                    hint="point TMPDIR at a folder that can be written",
+                ) from None
+        return self._folder
+
+    def remove(self) -> None:
+        """Doing it again does nothing."""
+        folder, self._folder = self._folder, None
+        if folder is not None:
+            import shutil
+
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def open_payloads(prepared: Prepared) -> tuple[dict[str, Payload], list[Diagnostic]]:
@@ -97,7 +130,7 @@ def _check_driver_fit(entry: ArtifactEntry, contracts: Contracts | None) -> None
 
 
 def compile_artifacts(
-    prepared: Prepared, payloads: Mapping[str, Payload], guests: Guests, scratch: Path
+    prepared: Prepared, payloads: Mapping[str, Payload], guests: Guests, scratch: Scratch
 ) -> dict[str, StagedArtifact]:
     """Compiles each component, or loads its compiled form, and reads each skill.
 
@@ -116,6 +149,7 @@ def compile_artifacts(
                 entry=entry,
                 manifest=payload.manifest,
                 sha256=payload.sha256,
+                packed=_packed_manifest(entry, payload),
                 skill=_skill_text(entry, payload),
             )
     return staged
@@ -127,7 +161,7 @@ def _compiled(
     cache: CompiledCache,
     key: str,
     guests: Guests,
-    scratch: Path,
+    scratch: Scratch,
 ) -> StagedArtifact:
     def compile_form(component: bytes, target: int) -> None:
         try:
@@ -140,14 +174,25 @@ def _compiled(
                 hint="rebuild the artifact for this mur, or install another version",
             ) from None
 
-    form = cache.ensure(payload.sha256, key, payload.component, compile_form, scratch)
+    try:
+        form = cache.ensure(payload.sha256, key, payload.component, compile_form)
+    except OSError:
+        form = cache.ensure(payload.sha256, key, payload.component, compile_form, scratch.folder())
     return StagedArtifact(
         entry=entry,
         manifest=payload.manifest,
         sha256=payload.sha256,
+        packed=_packed_manifest(entry, payload),
         compiled=form.path,
         key=f"{payload.sha256}-{key}",
     )
+
+
+def _packed_manifest(entry: ArtifactEntry, payload: Payload) -> bytes:
+    try:
+        return payload.archive.read(MANIFEST, _MANIFEST_LIMIT)
+    except BadArchive as bad:
+        raise unreadable(entry.label, str(bad)) from None
 
 
 def _skill_text(entry: ArtifactEntry, payload: Payload) -> str | None:

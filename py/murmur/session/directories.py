@@ -9,6 +9,7 @@ import dataclasses
 import fcntl
 import os
 import time
+import unicodedata
 from contextlib import ExitStack
 from io import FileIO
 from pathlib import Path
@@ -65,12 +66,9 @@ class WorkPlace:
         return self.given if self.given is not None else self.root / session_id
 
 
-def planned_place(workdir: Path | None, manifest_directory: Path) -> WorkPlace:
-    """The place that `work_place` would decide on; the folder need not be there yet."""
-    if workdir is None:
-        return work_place(None, manifest_directory)
-    resolved = workdir.resolve()
-    return WorkPlace(root=resolved, given=resolved)
+def one_line(path: Path) -> str:
+    """A path for texts, on one line whatever its names hold."""
+    return "".join("?" if unicodedata.category(c) in ("Cc", "Cs") else c for c in str(path))
 
 
 def holds_home(place: WorkPlace, home: Home) -> bool:

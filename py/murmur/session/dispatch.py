@@ -196,7 +196,8 @@ def _tool_answer(result: GuestResult) -> Answer:
     if isinstance(result, GuestFailure):
         return _refusal(result.message)
     return Answer(
-        text=_first(result.data, result.summary),
+        # A host is not trusted to send whole characters, and no file takes half of one.
+        text=_first(result.data, result.summary).encode("utf-8", "replace").decode(),
         is_error=result.status != "passed",
         truncated=result.truncated,
         state_effect=result.note("state_effect"),

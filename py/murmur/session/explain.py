@@ -18,7 +18,7 @@ from murmur.manifest.segments import (
 )
 from murmur.manifest.warnings import manifest_warnings
 from murmur.session.containment import Containment, read_containment
-from murmur.session.directories import WorkPlace, holds_home, planned_place
+from murmur.session.directories import WorkPlace, holds_home, work_place
 from murmur.session.gateways import foresee_keys
 from murmur.session.grants import Shapes, check_shapes
 from murmur.session.guest_lockdown import find_guest_lockdown
@@ -58,7 +58,7 @@ def explain(launch: Launch) -> Explained:
     examined = examine(launch)
     shapes = check_shapes(examined.capsule)
     resolve_lifecycle(launch, examined.capsule.lifecycle)
-    place = planned_place(launch.flags.workdir, launch.directory)
+    place = work_place(launch.flags.workdir, launch.directory)
     return explain_examined(examined, shapes, place)
 
 

@@ -49,18 +49,11 @@ class Launch:
         return self.manifest.parent
 
 
-def read_launch(flags: Flags, environ: Mapping[str, str], started: float | None = None) -> Launch:
-    """Reads home, `.env` and manifest, in that order; nothing is made, the home included.
-
-    Raises E-IO-004 for the home, E-IO-003 for `.env`, E-IO-001 or E-IO-002 for the manifest.
-    """
-    began = time.monotonic() if started is None else started
-    home = find_home(environ)
-    manifest = Path(os.path.abspath(flags.manifest))
-    variables = with_dotenv(environ, manifest.parent) if flags.env_file else dict(environ)
+def read_manifest(manifest: Path) -> str:
+    """The text of a capsule manifest. Raises E-IO-001, E-IO-002 or E-IO-003."""
     try:
-        text = manifest.read_text(encoding="utf-8")
-    except (FileNotFoundError, IsADirectoryError):
+        return manifest.read_text(encoding="utf-8")
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         raise error(
             "E-IO-001",
             what="murmur.yaml",
@@ -74,6 +67,18 @@ def read_launch(flags: Flags, environ: Mapping[str, str], started: float | None 
         raise error(
             "E-IO-003", what=str(manifest), reason=str(reason), hint="mend the file"
         ) from None
+
+
+def read_launch(flags: Flags, environ: Mapping[str, str], started: float | None = None) -> Launch:
+    """Reads home, `.env` and manifest, in that order; nothing is made, the home included.
+
+    Raises E-IO-004 for the home, E-IO-003 for `.env`, E-IO-001 or E-IO-002 for the manifest.
+    """
+    began = time.monotonic() if started is None else started
+    home = find_home(environ)
+    manifest = _absolute(flags.manifest)
+    variables = with_dotenv(environ, manifest.parent) if flags.env_file else dict(environ)
+    text = read_manifest(manifest)
     return Launch(
         flags=flags,
         manifest=manifest,
@@ -84,21 +89,30 @@ def read_launch(flags: Flags, environ: Mapping[str, str], started: float | None 
     )
 
 
-def task_text(given: str) -> str:
-    """The text of `--task`: the content of an existing file, else the value itself.
+def _absolute(manifest: Path) -> Path:
+    """Raises E-IO-003 when there is no current directory that the path could start from."""
+    try:
+        return Path(os.path.abspath(manifest))
+    except OSError as failure:
+        raise error(
+            "E-IO-003",
+            what="the current directory",
+            reason=str(failure.strerror),
+            hint="change into a folder that exists",
+        ) from None
 
-    Raises E-IO-003 for a file that cannot be read as UTF-8.
+
+def task_text(given: str) -> str:
+    """The text of `--task`: the content of an existing file, byte for byte, else the value itself.
+
+    Whatever can be read is a file here, a pipe of the shell's too; a folder is not. Bytes of an
+    argument that are no UTF-8 are replaced. Raises E-IO-003 for a file that cannot be read as
+    UTF-8.
     """
-    path = Path(given)
+    if not os.path.exists(given) or os.path.isdir(given):
+        return os.fsencode(given).decode("utf-8", "replace")
     try:
-        is_file = path.is_file()
-    except OSError:
-        # A long text is no path at all.
-        is_file = False
-    if not is_file:
-        return given
-    try:
-        return path.read_text(encoding="utf-8")
+        return Path(given).read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError) as failure:
         reason = failure.strerror if isinstance(failure, OSError) else "it is not UTF-8"
         raise error(

@@ -23,14 +23,16 @@ def keep(records: Root, line: str) -> None:
 
 
 def tell(records: Root, found: Diagnostic) -> None:
-    """Prints a warning of a live session; one that is decided at launch is kept as well."""
-    report(found)
-    if found.code in AT_LAUNCH:
+    """Prints a warning of a live session; one that is decided at launch is kept as well.
+
+    What standard error did not take is kept already: the lost lines of a session go there.
+    """
+    if report(found) and found.code in AT_LAUNCH:
         keep(records, render(found))
 
 
 def lose(records: Root, what: str, failure: OSError) -> None:
     """Says that a file of the session could not be written, which ends nothing."""
     line = f"[capsule-runtime] warning: {what} cannot be written: {failure.strerror or failure}"
-    complain(line)
-    keep(records, line)
+    if complain(line):
+        keep(records, line)

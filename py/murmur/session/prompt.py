@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 from murmur.core.diagnostics import error
 from murmur.manifest.capsule import Capsule
+from murmur.session.directories import one_line
 from murmur.session.launch import Launch
 
 _BLOCK: Final = """[Capsule]
@@ -22,7 +23,9 @@ the last closing marker of the message."""
 
 def capsule_block(name: str, version: str, workdir: Path, runtime: Path) -> str:
     """The part that is always present, whatever the operator's prompt is."""
-    return _BLOCK.format(name=name, version=version, workdir=workdir, runtime=runtime)
+    return _BLOCK.format(
+        name=name, version=version, workdir=one_line(workdir), runtime=one_line(runtime)
+    )
 
 
 def system_prompt(block: str, configured: str, appended: Sequence[str]) -> str:

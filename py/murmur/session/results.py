@@ -11,7 +11,3 @@ def write_result(records: Root, text: str) -> None:
 def capped(text: str, cap: int) -> str:
     """A truncated answer with the marker that says which limit cut it."""
     return f"{text}\n\n[cut: the answer reached inference.max_tokens ({cap} tokens)]"
-
-
-def failed(reason: str) -> str:
-    return f"error: {reason}"

@@ -134,8 +134,8 @@ def end_session(session: Session, outcome: Outcome) -> Outcome:
             session.commands.close()
         except Exception as failure:
             line = f"[capsule-runtime] warning: the commands could not be ended: {failure}"
-            complain(line)
-            keep(staged.directories.records_root, line)
+            if complain(line):
+                keep(staged.directories.records_root, line)
     session.guest_calls.close()
     lost = session.trace.write_aside(
         "session_end",

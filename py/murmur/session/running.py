@@ -29,6 +29,16 @@ def has_terminal() -> bool:
     return True
 
 
+def compact(record: Mapping[str, object]) -> str:
+    """Compact JSON; a path that is no UTF-8 keeps its bytes as escapes of lone surrogates."""
+    text = json.dumps(record, separators=(",", ":"), ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(record, separators=(",", ":"))
+    return text
+
+
 def write_record(
     home: Home,
     *,
@@ -60,7 +70,7 @@ def write_record(
         record["door_token"] = door_token
         if credentials:
             record["credentials"] = dict(credentials)
-    data = json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode()
+    data = compact(record).encode()
     with open_root(home.root) as murmur, murmur.sub("running", create=True) as running:
         os.fchmod(running.fileno(), 0o700)
         running.write_atomic(f"{session_id}.json", data, 0o600)

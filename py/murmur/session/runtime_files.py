@@ -3,55 +3,82 @@
 spec/sessions.md 2.2 and 6.2 steps 7 and 9.
 """
 
+import json
 import time
 from typing import TYPE_CHECKING, Final
 
+from murmur.core.diagnostics import error
 from murmur.core.durations import rfc3339
 from murmur.core.safefs import Root
 from murmur.core.version import VERSION
+from murmur.session.directories import one_line
 from murmur.session.inventory import Tool
 from murmur.session.murmur_md import PageFacts, render_page
 
 if TYPE_CHECKING:
+    from murmur.session.artifacts import StagedArtifact
     from murmur.session.stage import Staged
 
 _PUBLIC: Final = 0o644
 
 
 def write_runtime_files(staged: "Staged") -> None:
-    """Everything that is there before the launch; MURMUR.md still has no URL."""
+    """Everything that is there before the launch; MURMUR.md still has no URL.
+
+    Raises E-IO-003 for a file that cannot be written.
+    """
     root = staged.directories.runtime_root
-    for tool in staged.tools.values():
-        write_tool(root, tool, staged)
-    root.write_atomic("runtime/murmur.yaml", staged.prepared.loaded.text.encode("utf-8"), _PUBLIC)
-    write_page(staged, url="")
-    if staged.task is not None:
-        write_task(root, staged.task)
+    try:
+        for artifact in staged.artifacts.values():
+            _write_artifact(root, artifact)
+        for tool in staged.tools.values():
+            if tool.artifact is None:
+                _write_shell_tool(root, tool)
+        manifest = staged.prepared.loaded.text.encode("utf-8")
+        root.write_atomic("runtime/murmur.yaml", manifest, _PUBLIC)
+        write_page(staged, url="")
+        if staged.task is not None:
+            write_task(root, staged.task)
+    except OSError as failure:
+        raise error(
+            "E-IO-003",
+            what=f"{staged.directories.visible_runtime} cannot be written",
+            reason=str(failure.strerror or failure),
+            hint="make room for it, and look at its owner and mode",
+        ) from None
 
 
-def write_tool(root: Root, tool: Tool, staged: "Staged") -> None:
-    """`tools/<name>/murmur.yaml` of one model-visible tool, and a skill's text beside it."""
-    import yaml
+def _write_artifact(root: Root, artifact: "StagedArtifact") -> None:
+    """`tools/<bare name>/murmur.yaml` as packed, and a skill's text beside it."""
+    folder = f"runtime/tools/{artifact.entry.bare_name}"
+    root.sub(folder, create=True, mode=0o755).close()
+    root.write_atomic(f"{folder}/murmur.yaml", artifact.packed, _PUBLIC)
+    if artifact.skill is not None:
+        root.write_atomic(f"{folder}/skill.md", artifact.skill.encode(), _PUBLIC)
 
-    root.sub(f"runtime/tools/{tool.name}", create=True, mode=0o755).close()
+
+def _write_shell_tool(root: Root, tool: Tool) -> None:
+    """The manifest of a `shell.allow` binary, which no artifact brings. spec/sessions.md 14.1."""
+    folder = f"runtime/tools/{tool.name}"
+    if root.exists(folder):
+        return  # a driver's or a hook's, which comes first
+    root.sub(folder, create=True, mode=0o755).close()
     manifest = {
         "name": tool.name,
         "version": tool.version,
-        "runtime": "skill" if tool.kind.value == "skill" else "tool",
-        "implementation": "wasm" if tool.kind.value == "wasm" else "native",
+        "runtime": "tool",
+        "implementation": "native",
         "description": tool.description,
         "input_schema": dict(tool.schema),
     }
-    text = yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True)
-    root.write_atomic(f"runtime/tools/{tool.name}/murmur.yaml", text.encode(), _PUBLIC)
-    skill = staged.artifacts[tool.artifact].skill if tool.artifact else None
-    if skill is not None:
-        root.write_atomic(f"runtime/tools/{tool.name}/skill.md", skill.encode(), _PUBLIC)
+    # JSON is YAML, and the emitter need not be imported for it.
+    text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+    root.write_atomic(f"{folder}/murmur.yaml", text.encode(), _PUBLIC)
 
 
 def write_task(root: Root, text: str) -> None:
     """`task.md`, the text of the task that is about to run."""
-    root.write_atomic("runtime/task.md", text.encode("utf-8"), _PUBLIC)
+    root.write_atomic("runtime/task.md", text.encode("utf-8", "replace"), _PUBLIC)
 
 
 def remove_task(root: Root) -> None:
@@ -75,10 +102,10 @@ def write_page(staged: "Staged", url: str) -> None:
         session_id=staged.session_id,
         url=url,
         model=capsule.inference.model or "",
-        workdir=str(directories.work),
-        runtime_directory=str(directories.visible_runtime),
-        records_directory=str(directories.records),
-        temporary_directory=str(directories.temporary),
+        workdir=one_line(directories.work),
+        runtime_directory=one_line(directories.visible_runtime),
+        records_directory=one_line(directories.records),
+        temporary_directory=one_line(directories.temporary),
         context_budget=staged.limits.input_budget()[0],
         compaction_configured=False,
         tools=tuple(staged.tools.values()),

@@ -1,7 +1,6 @@
 """What a shell tool takes and what it answers. spec/sessions.md 14.1 and 14.3."""
 
 import dataclasses
-import json
 from collections.abc import Sequence
 from typing import Final
 
@@ -72,9 +71,14 @@ def result_text(
     ]
     log = None
     if truncated:
-        name = _write_log(records, command, exit_code, stdout, stderr, now_ms)
-        log = f"{records_path}/{name}"
-        lines.append(f"Output cut at {STREAM_LIMIT} bytes a stream; all of it is in {log}")
+        try:
+            name = _write_log(records, command, exit_code, stdout, stderr, now_ms)
+        except OSError as failure:
+            where = f"the rest is lost: {failure.strerror or failure}"
+        else:
+            log = f"{records_path}/{name}"
+            where = f"all of it is in {log}"
+        lines.append(f"Output cut at {STREAM_LIMIT} bytes a stream; {where}")
     return ShellText(
         data="\n".join(lines),
         summary=f"Shell command exited with code {exit_code}",
@@ -101,8 +105,3 @@ def _write_log(
             now_ms += 1
         else:
             return name
-
-
-def arguments_json(arguments: object) -> str:
-    """A tool call's input as the compact JSON text a tool receives."""
-    return json.dumps(arguments, separators=(",", ":"), ensure_ascii=False)

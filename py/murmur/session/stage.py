@@ -5,20 +5,23 @@ fails afterwards takes the runtime directory away again.
 """
 
 import dataclasses
-import shutil
-import tempfile
 import time
 from collections.abc import Mapping
-from pathlib import Path
 
-from murmur.core.diagnostics import Diagnostic, error
+from murmur.core.diagnostics import Diagnostic
 from murmur.core.home import open_home
 from murmur.core.ids import new_id
 from murmur.guest.client import Guests
 from murmur.inference.limits import ModelLimits
 from murmur.manifest.capsule import Capsule
 from murmur.manifest.warnings import manifest_warnings
-from murmur.session.artifacts import StagedArtifact, compile_artifacts, open_payloads, tool_of
+from murmur.session.artifacts import (
+    Scratch,
+    StagedArtifact,
+    compile_artifacts,
+    open_payloads,
+    tool_of,
+)
 from murmur.session.containment import Containment, decide_containment
 from murmur.session.directories import (
     Directories,
@@ -48,7 +51,7 @@ class Staged:
     prepared: Prepared
     session_id: str
     started_at: int
-    scratch: Path
+    scratch: Scratch
     directories: Directories
     artifacts: Mapping[str, StagedArtifact]
     tools: Mapping[str, Tool]
@@ -70,7 +73,7 @@ class Staged:
         """
         home = self.prepared.launch.home
         remove_runtime_directory(home, self.session_id, self.directories)
-        shutil.rmtree(self.scratch, ignore_errors=True)
+        self.scratch.remove()
 
 
 def stage(prepared: Prepared, guests: Guests) -> Staged:
@@ -86,7 +89,7 @@ def stage(prepared: Prepared, guests: Guests) -> Staged:
     manifests = {name: payload.manifest for name, payload in payloads.items()}
     gateways, gateway_warnings = resolve_gateways(prepared, manifests)
     limits, limit_warnings = driver_limits(prepared, manifests)
-    scratch = _scratch_folder()
+    scratch = Scratch()
     directories = None
     session_id = ""
     try:
@@ -130,22 +133,9 @@ def stage(prepared: Prepared, guests: Guests) -> Staged:
     except BaseException:
         if directories is not None:
             abandon(launch.home, prepared.place, session_id, directories)
-        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.remove()
         raise
     return staged
-
-
-def _scratch_folder() -> Path:
-    """Raises E-IO-003 when no temporary folder can be had."""
-    try:
-        return Path(tempfile.mkdtemp(prefix="mur-compiled-"))
-    except OSError as failure:
-        raise error(
-            "E-IO-003",
-            what="a temporary folder for compiled artifacts",
-            reason=str(failure.strerror),
-            hint="point TMPDIR at a folder that can be written",
-        ) from None
 
 
 def inventory(prepared: Prepared, artifacts: Mapping[str, StagedArtifact]) -> dict[str, Tool]:

@@ -75,6 +75,9 @@ def _launch(
 ) -> Session:
     """Puts on `undo` what a launch that fails must take away again."""
     records = staged.directories.records_root
+    # First, so that a launch which fails below leaves an empty trace (spec/observability.md 3).
+    trace = _open_trace(staged)
+    undo.callback(trace.close)
     scope = open_scope(staged)
     if scope is not None:
         undo.callback(scope.remove)
@@ -91,8 +94,6 @@ def _launch(
         lose(records, "MURMUR.md", failure)
     guest_calls = GuestCalls(staged, guests, gateway, url)
     undo.callback(guest_calls.close)
-    trace = _open_trace(staged)
-    undo.callback(trace.close)
     capture = Capture(staged.capsule.trace.capture, records)
     _write_session_start(staged, guests, commands, trace, capture)
     lifecycle = staged.prepared.lifecycle
