@@ -37,6 +37,10 @@ COMMANDS: Final[Mapping[str, Registered]] = {
         "murmur.cli.install",
         "Fetch and install artifacts from the global store, the configured sources, or a file",
     ),
+    "doctor": Registered(
+        "murmur.cli.doctor",
+        "Check every artifact declared in murmur.yaml against the project and global stores",
+    ),
     "version": Registered(
         "murmur.cli.version",
         "Print this mur's version, the WIT level it serves and that level's package versions",
@@ -45,7 +49,7 @@ COMMANDS: Final[Mapping[str, Registered]] = {
     "run": Registered(
         "murmur.cli.run",
         "Run a capsule with lockfile-aware artifact resolution",
-        {"run --json": 1},
+        {"run --explain-scope --json": 1, "run --json": 1},
     ),
     "config": Registered("murmur.cli.config", "Write single keys of the configuration files"),
     "schema": Registered(

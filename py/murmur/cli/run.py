@@ -44,6 +44,16 @@ if TYPE_CHECKING:
 @click.option("--lifecycle-after-task", default=None, help="exit or sleep.")
 @click.option("--system-prompt", default=None, help="Replaces the manifest's system prompt.")
 @click.option("--no-env-file", is_flag=True, help="Do not load the workspace's .env file.")
+@click.option(
+    "--containment",
+    default=None,
+    help="Require at least this class: advisory, scoped or sealed. It raises the floor only.",
+)
+@click.option(
+    "--explain-scope",
+    is_flag=True,
+    help="Print what the capsule would be granted and how it is contained; launch nothing.",
+)
 def command(
     manifest: str,
     task: str | None,
@@ -55,6 +65,8 @@ def command(
     lifecycle_after_task: str | None,
     system_prompt: str | None,
     no_env_file: bool,
+    containment: str | None,
+    explain_scope: bool,
 ) -> int:
     started = time.monotonic()
     forbid_reading()
@@ -62,8 +74,9 @@ def command(
     stopping = Stopping()
     with stopping.watching(), contextlib.ExitStack() as ending:
         try:
-            zygote = _Zygote()
-            ending.callback(zygote.close)
+            zygote = None if explain_scope else _Zygote()
+            if zygote is not None:
+                ending.callback(zygote.close)
             # Late: these load while the zygote loads its own.
             from murmur.session.launch import Flags
 
@@ -78,12 +91,17 @@ def command(
                 after_task=lifecycle_after_task,
                 system_prompt=system_prompt,
                 env_file=not no_env_file,
+                containment=containment,
             )
+            if zygote is None:
+                from murmur.cli.explaining import print_scope
+
+                return print_scope(flags)
             outcome = _launch(flags, zygote, started, stopping)
         except Stopped as stopped:
             return stopped.exit_status
         except MurmurError:
-            if not as_json:
+            if not as_json and not explain_scope:
                 emit("status:  failed")
             raise
         ending.close()
@@ -176,24 +194,19 @@ def _allow_folders(staged: "Staged", lockdown: "GuestLockdown") -> None:
 
 def _bind(staged: "Staged") -> socket.socket:
     """Binds the door. Raises E-RUN-010; warns W-SEC-032 for a public door off loopback."""
-    from murmur.core.tasks import Acceptance
-    from murmur.door.bind import bind, is_loopback
-    from murmur.door.methods import served
+    from murmur.door.bind import bind
+    from murmur.door.exposure import exposure
 
     flags = staged.prepared.launch.flags
     network = staged.capsule.network
     listener = bind(flags.bind, network.internal_port)
-    if not is_loopback(flags.bind) and network.authentication is None:
-        acceptance = Acceptance(staged.prepared.lifecycle.task_acceptance)
-        methods = ", ".join(served(acceptance, authenticated=False))
-        report(
-            warning(
-                "W-SEC-032",
-                address=flags.bind,
-                methods=methods,
-                discloses="name, version, tools and what is granted",
-            )
-        )
+    found = exposure(
+        flags.bind,
+        staged.prepared.lifecycle.task_acceptance,
+        network.authentication is not None,
+    )
+    if found is not None:
+        report(found)
     return listener
 
 

@@ -34,6 +34,7 @@ READ: Final = (
         "How the user's systemd is reached, which is asked for a cgroup of the session's own.",
     ),
     Variable("XDG_RUNTIME_DIR", "Where its bus is looked for without that address."),
+    Variable("MURMUR_ROOST_URL", "Where mur-roost listens; `mur doctor` asks whether it does."),
 )
 
 _GUESTS_AND_COMMANDS: Final = "tools, drivers, commands"

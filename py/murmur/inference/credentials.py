@@ -195,6 +195,12 @@ def resolve_key(
     return Resolved(held, "environment", (_read_once(artifact, held.origin, name),))
 
 
+def referenced_variable(api_key: str | None) -> str | None:
+    """NAME of a key written `${NAME}`; None for a literal or no key."""
+    match = _REFERENCE.fullmatch(api_key.strip()) if api_key is not None else None
+    return match[1] if match else None
+
+
 def read_entry(config: Path, name: str) -> Secret | Unreadable:
     """`credentials.<name>` of the config file as it is now, or why it cannot be had."""
     import yaml
@@ -259,4 +265,5 @@ def _open_to_others(config: Path) -> tuple[Diagnostic, ...]:
         return ()
     if os.name != "posix" or not mode & 0o077:
         return ()
-    return (warning("W-SEC-028", path=config, mode=f"{mode:04o}"),)
+    shown, remedy = f"{mode:04o}", f"chmod 600 {config}"
+    return (warning("W-SEC-028", path=config, holds="holds keys", mode=shown, remedy=remedy),)

@@ -172,6 +172,15 @@ def without_linux() -> HostReading:
     return HostReading(False, _ABSENT, _ABSENT, _ABSENT, _ABSENT, _ABSENT, _ABSENT, _ABSENT, "n/a")
 
 
+def unread_host() -> HostReading:
+    """The reading of a host that nobody could ask: nothing is known to work."""
+    if not sys.platform.startswith("linux"):
+        return without_linux()
+    return dataclasses.replace(
+        without_linux(), linux=True, userns_grant=_grant("", *_grant_facts())
+    )
+
+
 def read_host(helper: Path) -> HostReading:
     """Asks the helper. Raises OSError when it cannot be run or does not answer in time."""
     if not sys.platform.startswith("linux"):

@@ -20,7 +20,7 @@ from murmur.sandbox.probe import (
     class_refusal,
     network_refusal,
     read_host,
-    without_linux,
+    unread_host,
 )
 from murmur.session.floors import Floor, can_start_commands, weaker
 from murmur.session.prepare import Prepared
@@ -33,8 +33,7 @@ CLASS_OF: Final[dict[Tier, ClassName]] = {
     "Environment-only": "advisory",
 }
 
-# What is said of a Linux host that nobody could ask: it can do nothing.
-_UNREAD: Final = dataclasses.replace(without_linux(), linux=True)
+_KEEP_HELPER: Final = "keep mur-sandbox beside mur, or name it with MURMUR_SANDBOX_HELPER"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -125,11 +124,11 @@ def _read() -> tuple[Path | None, HostReading, str]:
     try:
         helper = find_helper()
     except HelperMissing as missing:
-        return None, _UNREAD, str(missing)
+        return None, unread_host(), str(missing)
     try:
         return helper, read_host(helper), ""
     except OSError as failure:
-        return helper, _UNREAD, f"{helper} probe: {failure.strerror}"
+        return helper, unread_host(), f"{helper} probe: {failure.strerror}"
 
 
 def _cap(capsule: Capsule, home_inside: bool) -> str:
@@ -176,8 +175,8 @@ def _refusals(
         binaries = ", ".join(grant.binary for grant in shell.staged_runtime)
         found.append(error("E-CAP-004", binaries=binaries, floor=floor.declared))
     if can_start_commands(capsule) and reading.linux and not reading.network.ok:
-        why, fix = network_refusal(reading)
-        found.append(error("E-CAP-005", reason=missing or why, fix=fix))
+        why, fix = (missing, _KEEP_HELPER) if missing else network_refusal(reading)
+        found.append(error("E-CAP-005", reason=why, fix=fix))
     return found
 
 

@@ -63,20 +63,20 @@ def check_origin(lock: Lock | None, artifact: Declared) -> None:
     pin = lock.find(artifact.name) if lock else None
     if pin is None or pin.origin != "runtime":
         return
-    role = _privileged(artifact)
+    role = declared_role(artifact)
     if role is not None:
+        role = f"declared with {role}"
         raise error("E-RUN-043", artifact=artifact.reference, session=pin.session, role=role)
 
 
-def _privileged(artifact: Declared) -> str | None:
-    if artifact.role == "hook":
-        return "declared as runtime: hook"
-    if artifact.role == "driver":
-        return "declared as runtime: driver"
+def declared_role(artifact: Declared) -> str | None:
+    """The declaration that a pin of a session's pull may not have; None for a plain one."""
+    if artifact.role in ("hook", "driver"):
+        return f"runtime: {artifact.role}"
     if artifact.has_gateway:
-        return "declared with gateway:"
+        return "gateway:"
     if artifact.is_system_prompt:
-        return "bound as inference.system_prompt_artifact"
+        return "inference.system_prompt_artifact"
     return None
 
 

@@ -14,10 +14,10 @@ from murmur.core.home import Home
 from murmur.manifest.capsule import Capsule
 from murmur.manifest.grants import Capabilities
 from murmur.manifest.session import FileExport, PeerFileExport
+from murmur.read_only.interpreters import advisory_for
 from murmur.sandbox.policy import Demands, Foreseen, foresee
 from murmur.sandbox.probe import MECHANISMS
 from murmur.session.containment import Containment
-from murmur.read_only.interpreters import advisory_for
 from murmur.session.directories import WorkPlace, records_name
 from murmur.session.grants import state_stores
 from murmur.session.scope import model
@@ -148,17 +148,23 @@ def scope_report(
 
 
 def preopens(subject: Subject) -> list[model.Preopen]:
-    """The folder of each tool and driver entry, and of a hook that has one, in manifest order."""
-    return [
-        model.Preopen(
-            entry.name,
-            f"{subject.work}/{scope}"
-            if (scope := subject.scopes[entry.name]) not in (None, ".")
-            else subject.work,
-        )
-        for entry in subject.capsule.artifacts
-        if entry.runtime in ("tool", "driver") or subject.scopes[entry.name] is not None
-    ]
+    """The folder of each tool, driver and hook entry that has one, in manifest order.
+
+    A hook has none by default. spec/artifacts.md 6.
+    """
+    found: list[model.Preopen] = []
+    for entry in subject.capsule.artifacts:
+        own = entry.capabilities.filesystem if entry.capabilities else None
+        scope = subject.scopes[entry.name]
+        if entry.runtime == "skill":
+            continue
+        if entry.runtime == "hook" and own is not None and own.records:
+            found.append(model.Preopen(entry.name, f"{subject.records}/hooks"))
+        elif entry.runtime != "hook" or (own is not None and own.scope is not None):
+            whole = scope in (None, ".")
+            path = subject.work if whole else f"{subject.work}/{scope}"
+            found.append(model.Preopen(entry.name, path))
+    return found
 
 
 def _interpreter_grants(granted: Capabilities) -> tuple[model.InterpreterGrant, ...]:
