@@ -1,8 +1,9 @@
 """Reading and writing `.mur.zip` archives. spec/registry.md 2.
 
-An archive is hostile until proven otherwise: entries are only ever read by name into memory, each
-under the decompression ceiling; a name that climbs, a link and an encrypted or exotic entry is as
-if it were not there. Writing is deterministic: the same entries give the same bytes.
+An archive is hostile until proven otherwise: `zip_directory` refuses one whose structure or names
+are not those of an honest packer, and entries are then only ever read by name, a piece at a time,
+each under the decompression ceiling and up to exactly the size and checksum that it states.
+Writing is deterministic: the same entries give the same bytes.
 """
 
 import dataclasses
@@ -14,9 +15,36 @@ import secrets
 import stat
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
+
+from murmur.store.content import CHUNK, Content
+from murmur.store.zip_directory import (
+    MAX_ENTRIES,
+    STORED,
+    BadArchive,
+    Colliding,
+    Refused,
+    ZipEntry,
+    read_directory,
+)
+
+__all__ = [
+    "MAX_ENTRIES",
+    "Archive",
+    "BadArchive",
+    "Colliding",
+    "Entry",
+    "MissingEntry",
+    "NoPayload",
+    "Refused",
+    "archive_bytes",
+    "build_record",
+    "decompression_ceiling",
+    "select_component",
+    "write_whole",
+]
 
 MANIFEST: Final = "murmur.yaml"
 COMPONENT: Final = "capsule.wasm"
@@ -26,17 +54,9 @@ SUFFIX: Final = ".mur.zip"
 
 CEILING_VARIABLE: Final = "MURMUR_MAX_ARTIFACT_DECOMPRESSED_BYTES"
 DEFAULT_CEILING: Final = 524_288_000
-MAX_ENTRIES: Final = 10_000
 
-_CHUNK: Final = 1 << 20
 # The oldest moment a zip can hold; a fixed one keeps archives byte-identical.
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
-_METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_DRIVE: Final = re.compile(r"[A-Za-z]:")
-
-
-class BadArchive(Exception):
-    """An archive that cannot be used; the text says why, for a diagnostic of the caller."""
 
 
 class NoPayload(BadArchive):
@@ -81,84 +101,88 @@ def select_component(names: Sequence[str]) -> str:
     return candidates[0]
 
 
-def _safe_name(name: str) -> str | None:
-    """An entry name without leading slashes; None when it climbs or names a drive."""
-    stripped = name.lstrip("/\\")
-    segments = re.split(r"[/\\]", stripped)
-    if ".." in segments or _DRIVE.match(stripped) or "\0" in stripped:
-        return None
-    return stripped
-
-
-def _is_link(info: zipfile.ZipInfo) -> bool:
-    return stat.S_ISLNK(info.external_attr >> 16)
-
-
 class Archive:
-    """An opened `.mur.zip`, held in memory. `links` names its symbolic links, which are ignored."""
+    """An opened `.mur.zip`. Only its directory is in memory; entries are read when asked for."""
 
-    def __init__(self, data: bytes, ceiling: int) -> None:
-        """Raises BadArchive when `data` is no zip or lists too many entries."""
+    def __init__(self, content: Content | bytes, ceiling: int) -> None:
+        """Raises BadArchive for an archive that the guard refuses."""
+        self._content = content if isinstance(content, Content) else Content.of(content)
         self._ceiling = ceiling
-        try:
-            self._zip = zipfile.ZipFile(io.BytesIO(data))
-        except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError, OverflowError) as bad:
-            raise BadArchive(f"not a zip archive: {bad}") from bad
-        infos = self._zip.infolist()
-        if len(infos) > MAX_ENTRIES:
-            raise BadArchive(f"more than {MAX_ENTRIES} entries")
-        self._entries: dict[str, list[zipfile.ZipInfo]] = {}
-        self._roots: list[str] = []
-        self.links: list[str] = []
-        for info in infos:
-            name = _safe_name(info.filename)
-            if name is None or info.is_dir():
-                continue
-            if _is_link(info):
-                self.links.append(name)
-                continue
-            self._entries.setdefault(name, []).append(info)
-            # A leading slash keeps an entry from being a payload, although it can be read.
-            if name == info.filename:
-                self._roots.append(name)
+        self._entries = {entry.name: entry for entry in read_directory(self._content)}
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The safe entry names, in archive order."""
+        """The names of its files, in archive order."""
         return tuple(self._entries)
 
     def has(self, name: str) -> bool:
         return name in self._entries
 
     def read(self, name: str, limit: int | None = None) -> bytes:
-        """One entry, unpacked.
+        """One entry, unpacked. Raises as `stream`."""
+        return b"".join(self.stream(name, limit))
 
-        Raises MissingEntry, and BadArchive for an entry that occurs twice, unpacks to more than
-        the ceiling (or `limit`, when that is lower), or is damaged.
+    def head(self, name: str, length: int) -> bytes:
+        """The first `length` bytes of an entry, less when it is shorter. Raises as `stream`."""
+        head = b""
+        for piece in self.stream(name):
+            head += piece
+            if len(head) >= length:
+                break
+        return head[:length]
+
+    def stream(self, name: str, limit: int | None = None) -> Iterator[bytes]:
+        """One entry, unpacked a piece at a time.
+
+        Raises MissingEntry, and BadArchive for an entry that unpacks to more than the ceiling (or
+        `limit`, when that is lower), or is damaged; what was given until then is worth nothing.
         """
-        found = self._entries.get(name)
-        if found is None:
+        entry = self._entries.get(name)
+        if entry is None:
             raise MissingEntry(f"it holds no {name}")
-        if len(found) > 1:
-            raise BadArchive(f"the entry {name} occurs {len(found)} times")
-        info = found[0]
-        if info.flag_bits & 0x1:
-            raise BadArchive(f"the entry {name} is encrypted")
-        if info.compress_type not in _METHODS:
-            raise BadArchive(f"the entry {name} is packed with method {info.compress_type}")
         bound = self._ceiling if limit is None else min(limit, self._ceiling)
-        pieces = []
-        total = 0
-        try:
-            with self._zip.open(info) as stream:
-                while piece := stream.read(_CHUNK):
-                    total += len(piece)
-                    if total > bound:
-                        raise BadArchive(f"the entry {name} unpacks to more than {bound} bytes")
-                    pieces.append(piece)
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError) as bad:
-            raise BadArchive(f"the entry {name} is damaged: {bad}") from bad
-        return b"".join(pieces)
+        return self._unpacked(entry, bound)
+
+    def _unpacked(self, entry: ZipEntry, bound: int) -> Iterator[bytes]:
+        if entry.size > bound:
+            raise BadArchive(f"the entry {entry.name} unpacks to more than {bound} bytes")
+        total = crc = 0
+        for piece in self._pieces(entry):
+            total += len(piece)
+            if total > entry.size:
+                raise _damaged(entry, "it unpacks to more than it states")
+            crc = zlib.crc32(piece, crc)
+            yield piece
+        if total != entry.size:
+            raise _damaged(entry, "it unpacks to less than it states")
+        if crc != entry.crc:
+            raise _damaged(entry, "its checksum differs")
+
+    def _pieces(self, entry: ZipEntry) -> Iterator[bytes]:
+        """The unpacked bytes, no piece larger than a chunk. Raises BadArchive."""
+        end = entry.offset + entry.packed_size
+        unpacker = None if entry.method == STORED else zlib.decompressobj(-zlib.MAX_WBITS)
+        for at in range(entry.offset, end, CHUNK):
+            packed = self._content.read(at, min(CHUNK, end - at))
+            if unpacker is None:
+                yield packed
+                continue
+            while packed:
+                if unpacker.eof:
+                    raise _damaged(entry, "there are bytes behind its end")
+                try:
+                    piece = unpacker.decompress(packed, CHUNK)
+                except zlib.error as bad:
+                    raise _damaged(entry, str(bad)) from None
+                packed = unpacker.unconsumed_tail or unpacker.unused_data
+                if piece:
+                    yield piece
+        if unpacker is not None and not unpacker.eof:
+            # What is left is output that the last call had no room for, or the end is missing.
+            while piece := unpacker.decompress(b"", CHUNK):
+                yield piece
+            if not unpacker.eof:
+                raise _damaged(entry, "it ends too early")
 
     def read_text(self, name: str, limit: int | None = None) -> str:
         """One entry as text. Raises BadArchive as `read` does, and when it is not UTF-8."""
@@ -169,7 +193,7 @@ class Archive:
 
     def component_name(self) -> str:
         """The entry name of the component to run. Raises NoPayload."""
-        return select_component(self._roots)
+        return select_component(self.names)
 
     def component(self) -> bytes:
         """The component to run. Raises NoPayload, and BadArchive as `read` does."""
@@ -183,6 +207,10 @@ class Archive:
             return None
         level = record.get("built_at_level") if isinstance(record, dict) else None
         return level if type(level) is int and level >= 0 else None
+
+
+def _damaged(entry: ZipEntry, reason: str) -> BadArchive:
+    return BadArchive(f"the entry {entry.name} is damaged: {reason}")
 
 
 def build_record(level: int) -> Entry:

@@ -28,6 +28,7 @@ from murmur.store.archive import (
     write_whole,
 )
 from murmur.store.component import read_contracts
+from murmur.store.entry_names import collision, name_fault
 from murmur.store.levels import built_at_level
 from murmur.store.literals import find_literals
 from murmur.store.names import bare_name_fault, version_fault
@@ -118,14 +119,32 @@ def output_path(folder: str, name: str, version: str, output: str | None) -> str
 
 
 def write_archive(target: str, entries: Sequence[Entry], level: int | None) -> None:
-    """Writes the archive, with its build record when a level fits. Raises E-IO-003."""
+    """Writes the archive, with its build record when a level fits.
+
+    Raises E-BLD-002 for names that no reader of archives would take, and E-IO-003.
+    """
     packed = [*entries, build_record(level)] if level is not None else entries
+    _refuse_names([entry.name for entry in packed])
     try:
         write_whole(Path(target), archive_bytes(packed))
     except OSError as failure:
         raise error(
             "E-IO-003", what=f"{target} cannot be written", reason=failure.strerror, hint=""
         ) from failure
+
+
+def _refuse_names(names: Sequence[str]) -> None:
+    """Raises E-BLD-002: what the guard of archives refuses is not packed in the first place."""
+    for name in names:
+        fault = name_fault(name)
+        if fault is not None:
+            raise _refused(name, fault, "give the file another name")
+    alike = collision(names)
+    if alike is not None:
+        one, other, how = alike
+        raise _refused(
+            other, f"with {one!r} it would be packed {how}", "give the two files distinct names"
+        )
 
 
 def secret_warnings(manifest: bytes, path: str) -> list[Diagnostic]:

@@ -6,11 +6,14 @@ format is the Component Model's `Binary.md`.
 """
 
 import dataclasses
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 _PREAMBLE: Final = b"\0asm\x0d\x00\x01\x00"
 _IMPORT_SECTION: Final = 10
 _EXPORT_SECTION: Final = 11
+# Sections of names alone; the largest seen is a few kilobytes.
+_SECTION_LIMIT: Final = 4 << 20
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -32,10 +35,6 @@ class _Reader:
         self._data = data
         self._at = start
         self._end = end
-
-    @property
-    def at(self) -> int:
-        return self._at
 
     @property
     def done(self) -> bool:
@@ -65,11 +64,6 @@ class _Reader:
         piece = self._data[self._at : self._at + length]
         self._at += length
         return piece
-
-    def skip(self, length: int) -> None:
-        if length > self._end - self._at:
-            raise _Malformed
-        self._at += length
 
     def text(self) -> str:
         try:
@@ -130,31 +124,82 @@ def _exports(reader: _Reader) -> list[str]:
     return names
 
 
-def is_component(data: bytes) -> bool:
-    """Whether the bytes begin as a component does (a core module does not)."""
-    return data.startswith(_PREAMBLE)
+class _Pieces:
+    """The bytes of a component as they come; what is skipped is never kept."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._held = b""
+        self._at = 0
+
+    def _more(self) -> bool:
+        """Whether there is a byte at hand, after fetching the next piece if need be."""
+        while self._at >= len(self._held):
+            piece = next(self._pieces, None)
+            if piece is None:
+                return False
+            self._held, self._at = piece, 0
+        return True
+
+    @property
+    def done(self) -> bool:
+        return not self._more()
+
+    def take(self, length: int) -> bytes:
+        taken = []
+        while length > 0:
+            if not self._more():
+                raise _Malformed
+            piece = self._held[self._at : self._at + length]
+            taken.append(piece)
+            self._at += len(piece)
+            length -= len(piece)
+        return b"".join(taken)
+
+    def skip(self, length: int) -> None:
+        while length > 0:
+            if not self._more():
+                raise _Malformed
+            step = min(length, len(self._held) - self._at)
+            self._at += step
+            length -= step
+
+    def leb(self) -> int:
+        value = shift = 0
+        while shift < 32:
+            byte = self.take(1)[0]
+            value |= (byte & 0x7F) << shift
+            if not byte & 0x80:
+                return value
+            shift += 7
+        raise _Malformed
 
 
-def read_contracts(data: bytes) -> Contracts | None:
-    """The interfaces named by a component; None for a core module or unreadable bytes."""
-    if not is_component(data):
-        return None
+def read_contracts(component: bytes | Iterable[bytes]) -> Contracts | None:
+    """The interfaces named by a component; None for a core module or unreadable bytes.
+
+    Raises what giving the bytes raises; all of them are asked for, so that a stream which checks
+    itself at its end has done so.
+    """
+    pieces = _Pieces(iter([component] if isinstance(component, bytes) else component))
     imports: list[str] = []
     exports: list[str] = []
-    reader = _Reader(data, len(_PREAMBLE), len(data))
     try:
-        while not reader.done:
-            section = reader.byte()
-            size = reader.leb()
-            start = reader.at
-            reader.skip(size)
-            body = _Reader(data, start, start + size)
+        if pieces.take(len(_PREAMBLE)) != _PREAMBLE:
+            return None
+        while not pieces.done:
+            section = pieces.take(1)[0]
+            size = pieces.leb()
+            if section not in (_IMPORT_SECTION, _EXPORT_SECTION):
+                pieces.skip(size)
+                continue
+            if size > _SECTION_LIMIT:
+                return None
+            body = _Reader(pieces.take(size), 0, size)
             if section == _IMPORT_SECTION:
                 imports += _imports(body)
-            elif section == _EXPORT_SECTION:
-                exports += _exports(body)
             else:
-                continue
+                exports += _exports(body)
             if not body.done:
                 return None
     except _Malformed:

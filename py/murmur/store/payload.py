@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import hashlib
 import os
 from collections.abc import Mapping
 from typing import Final
@@ -17,6 +16,7 @@ from murmur.store.archive import (
     decompression_ceiling,
 )
 from murmur.store.component import Contracts, read_contracts
+from murmur.store.content import Content
 from murmur.store.platforms import HEAD_BYTES, identify
 
 MANIFEST_LIMIT: Final = 1 << 20
@@ -24,13 +24,17 @@ MANIFEST_LIMIT: Final = 1 << 20
 
 @dataclasses.dataclass(frozen=True)
 class Payload:
-    """An artifact as packed. `sha256` is over the whole zip; `label` names it in messages."""
+    """An artifact as packed. `content` is the whole zip; `label` names it in messages."""
 
     label: str
-    data: bytes = dataclasses.field(repr=False)
-    sha256: str
+    content: Content = dataclasses.field(repr=False)
     archive: Archive = dataclasses.field(repr=False)
     manifest: ArtifactManifest
+
+    @property
+    def sha256(self) -> str:
+        """Over the whole zip, lowercase hex."""
+        return self.content.sha256
 
     @property
     def kind(self) -> str:
@@ -43,7 +47,7 @@ class Payload:
         if self.kind != "wasm":
             return None
         try:
-            return read_contracts(self.archive.component())
+            return read_contracts(self.archive.stream(self.archive.component_name()))
         except BadArchive:
             return None
 
@@ -69,7 +73,7 @@ class Payload:
     def native_platform(self) -> str | None:
         """What the native executable's first bytes say it was built for; None when unknown."""
         try:
-            return identify(self.archive.read(self.native_entry)[:HEAD_BYTES])
+            return identify(self.archive.head(self.native_entry, HEAD_BYTES))
         except BadArchive:
             return None
 
@@ -84,21 +88,25 @@ def unreadable(label: str, reason: str) -> Exception:
     )
 
 
-def open_payload(data: bytes, label: str, environ: Mapping[str, str] | None = None) -> Payload:
+def open_payload(
+    data: Content | bytes, label: str, environ: Mapping[str, str] | None = None
+) -> Payload:
     """Opens the bytes of a `.mur.zip`.
 
     Raises E-IO-003 for an archive that cannot be read or holds no `murmur.yaml`, and what
     `parse_artifact_manifest` raises for the manifest in it.
     """
+    content = data if isinstance(data, Content) else Content.of(data)
     try:
-        archive = Archive(data, decompression_ceiling(os.environ if environ is None else environ))
+        archive = Archive(
+            content, decompression_ceiling(os.environ if environ is None else environ)
+        )
         manifest = archive.read(MANIFEST, MANIFEST_LIMIT)
     except BadArchive as bad:
         raise unreadable(label, str(bad)) from None
     return Payload(
         label,
-        data,
-        hashlib.sha256(data).hexdigest(),
+        content,
         archive,
         parse_artifact_manifest(manifest, f"{label}: {MANIFEST}"),
     )

@@ -10,7 +10,9 @@ import secrets
 from collections.abc import Sequence
 from pathlib import Path
 
-Piece = tuple[str, str, bytes]
+from murmur.store.content import CHUNK, Content
+
+Piece = tuple[str, str, Content]
 """A short word for the temporary name, the final name, the content."""
 
 
@@ -26,8 +28,8 @@ def place(directory: Path, pieces: Sequence[Piece]) -> None:
     aside = {name: directory / f".{name}.{word}.{seed}.old.tmp" for word, name, _ in wanted}
     renamed: list[str] = []
     try:
-        for _, name, data in wanted:
-            _write_synced(temporary[name], data)
+        for _, name, content in wanted:
+            _write_synced(temporary[name], content)
         for _, name, _ in wanted:
             with contextlib.suppress(FileNotFoundError):
                 _keep(directory / name, aside[name])
@@ -57,17 +59,21 @@ def _keep(path: Path, aside: Path) -> None:
         os.rename(path, aside)
 
 
-def _stands(path: Path, data: bytes) -> bool:
+def _stands(path: Path, content: Content) -> bool:
     try:
-        return path.stat().st_size == len(data) and path.read_bytes() == data
+        with path.open("rb") as stream:
+            if os.fstat(stream.fileno()).st_size != content.size:
+                return False
+            return all(stream.read(len(piece)) == piece for piece in content.chunks())
     except OSError:
         return False
 
 
-def _write_synced(path: Path, data: bytes) -> None:
+def _write_synced(path: Path, content: Content) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with os.fdopen(os.open(path, flags, 0o666), "wb") as stream:
-        stream.write(data)
+    with os.fdopen(os.open(path, flags, 0o666), "wb", CHUNK) as stream:
+        for piece in content.chunks():
+            stream.write(piece)
         stream.flush()
         os.fsync(stream.fileno())
 

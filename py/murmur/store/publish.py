@@ -8,6 +8,7 @@ from murmur.core.diagnostics import error
 from murmur.manifest.artifact import parse_artifact_manifest
 from murmur.store.archive import MANIFEST, SUFFIX
 from murmur.store.build import check_name
+from murmur.store.content import hold_file
 from murmur.store.names import LOCAL_SCOPE, RESERVED_VERSIONS, FullName
 from murmur.store.payload import Payload, open_payload
 from murmur.store.platforms import UNKNOWN, host_platform
@@ -46,7 +47,7 @@ def read_archive_file(path: str) -> Payload:
     """The payload in a file that the operator named. Raises E-IO-001, E-IO-002, E-IO-003, E-MAN-*
     and E-BLD-001 for a name that no store can hold."""
     try:
-        data = Path(path).read_bytes()
+        data = hold_file(path)
     except (FileNotFoundError, NotADirectoryError):
         raise error(
             "E-IO-001", what="artifact", path=path, hint="build it first: mur build"

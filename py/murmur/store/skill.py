@@ -19,10 +19,13 @@ from murmur.store.archive import (
     SUFFIX,
     Archive,
     BadArchive,
+    Colliding,
     Entry,
+    Refused,
     decompression_ceiling,
 )
 from murmur.store.build import Built, check_name, output_path, secret_warnings, write_archive
+from murmur.store.content import hold_file
 from murmur.store.levels import built_at_level
 from murmur.store.scalars import yaml_scalar
 from murmur.store.skill_text import front_block, with_description
@@ -169,20 +172,27 @@ def _zip_entries(source: str) -> Iterator[tuple[str, bytes]]:
     if not path.is_file():
         raise error("E-IO-001", what="skill", path=source, hint="name a folder or a .zip file")
     try:
-        archive = Archive(_read(path), decompression_ceiling(os.environ))
+        archive = Archive(hold_file(path), decompression_ceiling(os.environ))
         for name in archive.names:
-            if not re.search(r"[/\\]", name) and not name.startswith("."):
+            if "/" not in name and not name.startswith("."):
                 yield name, archive.read(name)
-        links = archive.links
-    except BadArchive as bad:
-        raise error("E-IO-003", what=f"{source} cannot be read", reason=str(bad), hint="") from None
-    if links:
+    except Colliding as bad:
         raise error(
-            "E-BLD-002",
-            entry=links[0],
-            reason="it is a symbolic link, which is not followed",
-            hint="put the file itself into the zip",
-        )
+            "E-BLD-002", entry=bad.one, reason=str(bad), hint="keep one of them in the zip"
+        ) from None
+    except BadArchive as bad:
+        if isinstance(bad, Refused) and bad.links:
+            raise error(
+                "E-BLD-002",
+                entry=bad.entry,
+                reason="it is a symbolic link, which is not followed",
+                hint="put the file itself into the zip",
+            ) from None
+        raise error("E-IO-003", what=f"{source} cannot be read", reason=str(bad), hint="") from None
+    except OSError as failure:
+        raise error(
+            "E-IO-003", what=f"{source} cannot be read", reason=failure.strerror, hint=""
+        ) from failure
 
 
 def _decode(manifest: bytes, source: str) -> str:

@@ -8,7 +8,6 @@ does not agree, since a writer may be between two of its renames.
 
 import contextlib
 import dataclasses
-import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from typing import Final
 from murmur.core.diagnostics import Diagnostic, MurmurError, error, warning
 from murmur.store.archive import SUFFIX
 from murmur.store.component import Contracts
+from murmur.store.content import Content, hold_file
 from murmur.store.names import FullName, version_fault, version_order
 from murmur.store.payload import Payload, open_payload
 from murmur.store.placing import place
@@ -74,27 +74,27 @@ class StoredArtifact:
         Raises E-REG-002 when they do not hash to the recorded sha256, E-IO-003 when they cannot
         be read, and what `open_payload` raises.
         """
-        data, agrees = self._read()
+        content, agrees = self._read()
         if not agrees:
             with _held(self.path.parent, exclusive=False):
-                data, agrees = self._read()
+                content, agrees = self._read()
         if not agrees:
             raise error(
                 "E-REG-002",
                 artifact=self.reference,
                 recorded=f"the {self.store.label} store",
                 expected=self.recorded_sha256(),
-                found=hashlib.sha256(data).hexdigest(),
+                found=content.sha256,
                 hint=f"install or publish {self.reference} again",
             )
-        return open_payload(data, self.reference, environ)
+        return open_payload(content, self.reference, environ)
 
-    def _read(self) -> tuple[bytes, bool]:
+    def _read(self) -> tuple[Content, bool]:
         try:
-            data = self.path.read_bytes()
+            content = hold_file(self.path)
         except OSError as failure:
             raise _io(self.path, failure) from failure
-        return data, hashlib.sha256(data).hexdigest() == self.recorded_sha256()
+        return content, content.sha256 == self.recorded_sha256()
 
     def contracts(self, payload: Payload) -> Contracts | None:
         """The interfaces of this payload: the record's, which were derived from these very bytes
@@ -189,9 +189,9 @@ class Store:
                 place(
                     directory,
                     [
-                        ("zip", stem + SUFFIX, payload.data),
-                        ("sha", stem + ".sha256", payload.sha256.encode() + b"\n"),
-                        ("meta", stem + ".meta.json", record.render()),
+                        ("zip", stem + SUFFIX, payload.content),
+                        ("sha", stem + ".sha256", Content.of(payload.sha256.encode() + b"\n")),
+                        ("meta", stem + ".meta.json", Content.of(record.render())),
                     ],
                 )
         except OSError as failure:
