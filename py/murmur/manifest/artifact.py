@@ -13,7 +13,7 @@ from murmur.core.diagnostics import Diagnostic, error, warning
 from murmur.manifest.hook import BadContract, HookContract, parse_contract
 from murmur.manifest.model_table import ModelLimits, parse_models
 from murmur.manifest.parse import read_mapping
-from murmur.manifest.refusal import Refusals
+from murmur.manifest.refusal import Refusals, findings
 from murmur.manifest.upstream import BadUpstreamAuth, UpstreamAuth, parse_upstream_auth
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def parse_artifact_manifest(data: bytes | str, file: str = "murmur.yaml") -> Art
     try:
         block = PackagedBlock.model_validate(mapping)
     except ValidationError as problem:
-        raise refusals.invalid(problem) from None
+        raise refusals.invalid(findings(problem)) from None
     return _manifest(block, warnings)
 
 

@@ -4,11 +4,12 @@
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from murmur.core.diagnostics import Diagnostic
+from murmur.manifest.document import Path
 from murmur.manifest.grants import Capabilities
 from murmur.manifest.inference import Inference
 from murmur.manifest.names import bare_name
@@ -122,13 +123,15 @@ class Capsule:
 class LoadedCapsule:
     """A capsule, the text it was read from, and what its reader wants the operator to know.
 
-    `warnings` are W-MAN-001 and W-SEC-019 in that order.
+    `warnings` are W-MAN-001 and W-SEC-019 in that order; `at` tells `file:line:column` of a field,
+    for refusals that come later.
     """
 
     capsule: Capsule
     path: str
     text: str
-    warnings: tuple[Diagnostic, ...] = ()
+    warnings: tuple[Diagnostic, ...]
+    at: Callable[[Path], str] = field(repr=False, compare=False)
 
 
 def plain(value: object) -> object:

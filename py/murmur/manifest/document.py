@@ -30,6 +30,10 @@ _WORDS: Final[dict[str, object]] = {
     **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), float("-inf")),
     **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
 }
+# YAML 1.2, 5.1.
+_UNREADABLE: Final = re.compile(
+    "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+)
 _TAG: Final = "tag:yaml.org,2002:"
 
 
@@ -44,10 +48,13 @@ class Place:
         return f"{self.line}:{self.column}"
 
 
-class BadDocument(ValueError):
-    """Text that is no acceptable YAML document; `place` is None when no position is known."""
+START: Final = Place(1, 1)
 
-    def __init__(self, reason: str, place: Place | None = None) -> None:
+
+class BadDocument(ValueError):
+    """Text that is no acceptable YAML document; `place` is the start where no other is known."""
+
+    def __init__(self, reason: str, place: Place = START) -> None:
         super().__init__(reason)
         self.reason = reason
         self.place = place
@@ -64,13 +71,13 @@ class Document:
     places: dict[Path, Place] = field(default_factory=dict)
     numbers: dict[Path, str] = field(default_factory=dict)
 
-    def place(self, path: Path) -> Place | None:
+    def place(self, path: Path) -> Place:
         """Where `path` stands, or the closest thing around it that has a place."""
         while path:
             if found := self.places.get(path):
                 return found
             path = path[:-1]
-        return None
+        return self.places.get((), START)
 
 
 def _plain_scalar(text: str) -> object:
@@ -160,6 +167,8 @@ class _Builder:
         if len(self._open) >= MAX_DEPTH:
             raise BadDocument(f"nested deeper than {MAX_DEPTH} levels", place)
         self._spend(1, place)
+        if not self._open:
+            self.places[()] = place
         self._open.append(_Open(value, self._next_path(place), place, anchor))
 
     def end(self) -> None:
@@ -238,8 +247,17 @@ def _feed(builder: _Builder, events: Iterator[Any]) -> None:
             builder.end()
 
 
+def _unreadable_at(text: str) -> Place:
+    """Where the first character stands that no YAML document holds."""
+    found = _UNREADABLE.search(text)
+    if found is None:
+        return START
+    line = text.count("\n", 0, found.start())
+    return Place(line + 1, found.start() - text.rfind("\n", 0, found.start()))
+
+
 def parse_document(text: str) -> Document:
-    """The one YAML document in `text`. Raises BadDocument with the reason and, mostly, a place."""
+    """The one YAML document in `text`. Raises BadDocument with the reason and the place."""
     import yaml
 
     if len(text) > MAX_CHARACTERS:
@@ -250,9 +268,9 @@ def parse_document(text: str) -> Document:
         _feed(builder, yaml.parse(text, Loader=loader))
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark or problem.context_mark
-        place = Place(mark.line + 1, mark.column + 1) if mark else None
+        place = Place(mark.line + 1, mark.column + 1) if mark else START
         reason = ", ".join(part for part in (problem.context, problem.problem) if part)
         raise BadDocument(reason or "unreadable YAML", place) from None
     except (yaml.YAMLError, UnicodeError) as problem:
-        raise BadDocument(str(problem).splitlines()[0]) from None
+        raise BadDocument(str(problem).splitlines()[0], _unreadable_at(text)) from None
     return Document(builder.result, builder.places, builder.numbers)

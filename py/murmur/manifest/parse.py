@@ -8,7 +8,7 @@ import dataclasses
 from pathlib import PurePath
 from typing import Any
 
-from murmur.core.diagnostics import Diagnostic, warning
+from murmur.core.diagnostics import Diagnostic, MurmurError, warning
 from murmur.core.version import VERSION
 from murmur.manifest.capsule import Capsule, LoadedCapsule
 from murmur.manifest.checks import check_capsule
@@ -16,7 +16,7 @@ from murmur.manifest.config import kind_of
 from murmur.manifest.document import BadDocument, Document, parse_document
 from murmur.manifest.endpoint import BadEndpoint, parse_endpoint
 from murmur.manifest.lowering import Lowered, SpelledTwice, WrongTransport, lower
-from murmur.manifest.refusal import Refusals
+from murmur.manifest.refusal import Refusals, findings
 from murmur.manifest.unknown import report, unknown_keys
 
 _REFUSED_TOP_LEVEL = {
@@ -52,16 +52,15 @@ def load_capsule(text: str, path: str, running: str = VERSION) -> LoadedCapsule:
 
     file = PurePath(path).name or path
     document, mapping = read_mapping(text, file)
-    lowered = _lower(mapping, Refusals(file, document))
+    lowered, spelled = _lower(mapping, Refusals(file, document))
     refusals = Refusals(file, document, lowered.origins)
-    for key, reason in _REFUSED_TOP_LEVEL.items():
-        if key in mapping:
-            raise refusals.rejected((key,), reason)
-    _check_stray_endpoint(lowered, refusals)
+    refused = spelled or _refused_before(mapping, lowered, refusals)
     try:
         block = CapsuleBlock.model_validate(lowered.manifest)
     except ValidationError as problem:
-        raise refusals.invalid(problem) from None
+        raise refusals.invalid(findings(problem), refused) from None
+    if refused is not None:
+        raise refused
     capsule: Capsule = block.result()
     if capsule.inference is not None and lowered.driver_implied:
         implied = dataclasses.replace(capsule.inference, driver_implied=True)
@@ -69,28 +68,35 @@ def load_capsule(text: str, path: str, running: str = VERSION) -> LoadedCapsule:
     check_capsule(capsule, refusals)
     warnings = _old_spellings(lowered, file)
     warnings += report(list(unknown_keys(block)), capsule.version_pin, running)
-    return LoadedCapsule(capsule, path, text, tuple(warnings))
+    return LoadedCapsule(capsule, path, text, tuple(warnings), refusals.at)
 
 
-def _check_stray_endpoint(lowered: Lowered, refusals: Refusals) -> None:
-    """An old `inference.endpoint` is judged at parse, also where no entry takes it over."""
-    if lowered.stray_endpoint is None:
-        return
+def _refused_before(
+    mapping: dict[str, Any], lowered: Lowered, refusals: Refusals
+) -> MurmurError | None:
+    """What no model says: blocks that are refused, and an old endpoint that nothing takes over."""
+    for key, reason in _REFUSED_TOP_LEVEL.items():
+        if key in mapping:
+            return refusals.rejected((key,), reason)
+    endpoint = lowered.stray_endpoint
+    if endpoint is None:
+        return None
     path = ("inference", "endpoint")
-    if not isinstance(lowered.stray_endpoint, str):
-        reason = f"it must be a string, and is {kind_of(lowered.stray_endpoint)}"
-        raise refusals.rejected(path, reason)
+    if not isinstance(endpoint, str):
+        return refusals.rejected(path, f"it must be a string, and is {kind_of(endpoint)}")
     try:
-        parse_endpoint(lowered.stray_endpoint)
+        parse_endpoint(endpoint)
     except BadEndpoint as problem:
-        raise refusals.rejected(path, str(problem)) from None
+        return refusals.rejected(path, str(problem))
+    return None
 
 
-def _lower(mapping: dict[str, Any], refusals: Refusals) -> Lowered:
+def _lower(mapping: dict[str, Any], refusals: Refusals) -> tuple[Lowered, MurmurError | None]:
+    """The manifest in new spellings, or as it stands and why it cannot be lowered."""
     try:
-        return lower(mapping)
+        return lower(mapping), None
     except (SpelledTwice, WrongTransport) as problem:
-        raise refusals.rejected(problem.path, str(problem)) from None
+        return Lowered(mapping), refusals.rejected(problem.path, str(problem))
 
 
 def _old_spellings(lowered: Lowered, file: str) -> list[Diagnostic]:

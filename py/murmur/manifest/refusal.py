@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from murmur.core.diagnostics import MurmurError, error
 from murmur.manifest.config import kind_of
-from murmur.manifest.document import Document, Path
+from murmur.manifest.document import START, Document, Path, Place
 from murmur.manifest.lowering import dotted
 
 if TYPE_CHECKING:
@@ -36,41 +36,49 @@ class Refusals:
         self._document = document
         self._origins = origins or {}
 
-    def _at(self, path: Path) -> str:
-        place = self._document.place(path) if self._document else None
-        return f"{self._file}:{place}" if place else self._file
+    def at(self, path: Path) -> str:
+        """`file:line:column` of a field, by its new spelling or the author's."""
+        place = self._document.place(self.spelled(path)) if self._document else START
+        return f"{self._file}:{place}"
 
     def spelled(self, path: Path) -> Path:
         """`path` as the author wrote it, before old spellings were lowered."""
         return self._origins.get(path, path)
 
-    def syntax(self, reason: str, place: object = None) -> MurmurError:
+    def syntax(self, reason: str, place: Place = START) -> MurmurError:
         """E-MAN-002: no YAML document that can be used."""
-        at = f"{self._file}:{place}" if place else self._file
+        at = f"{self._file}:{place}"
         return error("E-MAN-002", at=at, reason=reason)
 
     def missing(self, path: Path) -> MurmurError:
         """E-MAN-001: a required field is absent."""
         path = self.spelled(path)
         field = dotted(path)
-        return error("E-MAN-001", at=self._at(path), field=field, key=path[-1])
+        return error("E-MAN-001", at=self.at(path), field=field, key=path[-1])
 
     def rejected(self, path: Path, reason: str, hint: str = "") -> MurmurError:
         """E-MAN-003: a value of the wrong type, or one that murmur does not take."""
         path = self.spelled(path)
         field = dotted(path) or "the file"
-        return error("E-MAN-003", at=self._at(path), field=field, reason=reason, hint=hint)
+        return error("E-MAN-003", at=self.at(path), field=field, reason=reason, hint=hint)
 
-    def invalid(self, problem: "ValidationError") -> MurmurError:
-        """The refusal for what pydantic found."""
-        found = find(problem)
-        if not found.missing:
-            if _is_peer_tasks(found.path) and found.is_type:
-                return self.syntax(f"{dotted(found.path)}: {found.reason}")
-            return self.rejected(found.path, found.reason, found.hint)
-        names = tuple(part for part in found.path if isinstance(part, str))[-2:]
-        reason = _DECISIONS.get(dotted(names)) if found.is_type else None
-        return self.missing(found.path) if reason is None else self.rejected(found.path, reason)
+    def invalid(self, found: list["Finding"], before: MurmurError | None = None) -> MurmurError:
+        """The refusal for what validation found: a missing field before a wrong one.
+
+        `before` is an E-MAN-003 that was known before the validation; only E-MAN-001 precedes it.
+        """
+        for each in found:
+            if each.missing and _decision(each) is None:
+                return self.missing(each.path)
+        if before is not None:
+            return before
+        first = found[0]
+        if first.missing:
+            return self.rejected(first.path, _decision(first) or "")
+        if _is_peer_tasks(first.path) and first.is_type:
+            place = self._document.place(first.path) if self._document else START
+            return self.syntax(f"{dotted(first.path)}: {first.reason}", place)
+        return self.rejected(first.path, first.reason, first.hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,24 +92,35 @@ class Finding:
     is_type: bool = True
 
 
-def find(problem: "ValidationError") -> Finding:
-    """The first thing to report: a missing key before a wrong value."""
-    details = problem.errors(include_url=False)
-    for detail in details:
-        if detail["type"] == "missing":
-            return Finding(_path(detail["loc"]), missing=True)
-        if detail["type"] == "murmur_required":
-            path = _path(detail["loc"]) + _steps(str(detail["ctx"]["field"]))
-            return Finding(path, missing=True, is_type=False)
-    detail = details[0]
+def findings(problem: "ValidationError") -> list[Finding]:
+    """What pydantic found, in the order of the models."""
+    return [_finding(detail) for detail in problem.errors(include_url=False)]
+
+
+def first_of(found: list[Finding]) -> Finding:
+    """The one to report where every missing key comes before a wrong value."""
+    return next((each for each in found if each.missing), found[0])
+
+
+def _finding(detail: "ErrorDetails") -> Finding:
     path = _path(detail["loc"])
+    if detail["type"] == "missing":
+        return Finding(path, missing=True)
+    context = detail.get("ctx", {})
+    if detail["type"] == "murmur_required":
+        return Finding(path + _steps(str(context["field"])), missing=True, is_type=False)
     if detail["type"] == "murmur_refused":
-        context = detail["ctx"]
         path += _steps(str(context["field"]))
         return Finding(path, str(context["reason"]), str(context["hint"]), is_type=False)
     reason = f"it must be {_accepted(detail)}, and is {_found(path, detail['input'])}"
     quoted = detail["type"] == "string_type" and isinstance(detail["input"], int | float)
     return Finding(path, reason, "put the value in quotes" if quoted else "")
+
+
+def _decision(found: Finding) -> str | None:
+    """The reason of E-MAN-003 where a missing key is filed under it; None for E-MAN-001."""
+    names = tuple(part for part in found.path if isinstance(part, str))[-2:]
+    return _DECISIONS.get(dotted(names)) if found.is_type else None
 
 
 # Required fields whose absence the reference files under E-MAN-003: a choice never inferred.

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from murmur.core.diagnostics import MurmurError, error
 from murmur.manifest.document import BadDocument, Document, Path, parse_document
 from murmur.manifest.lowering import dotted
-from murmur.manifest.refusal import Finding, find
+from murmur.manifest.refusal import Finding, findings, first_of
 
 FILE: Final = "roster.yaml"
 
@@ -84,7 +84,7 @@ def load_roster(text: str, path: str = FILE) -> Roster:
     try:
         block = RosterBlock.model_validate(mapping)
     except ValidationError as problem:
-        raise _invalid(document, find(problem)) from None
+        raise _invalid(document, first_of(findings(problem))) from None
     roster = block.result()
     assert isinstance(roster, Roster)
     if everyone:
@@ -113,8 +113,7 @@ def _refusal(at: str, key: str, reason: str, hint: str = "") -> MurmurError:
 
 
 def _at(document: Document, path: Path) -> str:
-    place = document.place(path)
-    return f"{FILE}:{place}" if place else FILE
+    return f"{FILE}:{document.place(path)}"
 
 
 def _invalid(document: Document, found: Finding) -> MurmurError:

@@ -85,7 +85,7 @@ def explain_examined(examined: Examined, shapes: Shapes, place: WorkPlace) -> Ex
         foreseen_guests(containment.reading, lockdown),
         preview.bounds,
     )
-    keys, key_refusals = foresee_keys(capsule, launch)
+    keys, key_refusals = foresee_keys(examined.loaded, launch)
     scope = (preview.refusal,) if preview.refusal is not None else ()
     return Explained(
         report=report,

@@ -12,9 +12,11 @@ from murmur.inference.credentials import Credential, resolve_key
 from murmur.inference.gateway_routes import GatewayTarget
 from murmur.inference.limits import Choice, ModelLimits, resolve_limits
 from murmur.manifest.artifact import ArtifactManifest, upstream_auth_of
-from murmur.manifest.capsule import ArtifactEntry, Capsule
+from murmur.manifest.capsule import ArtifactEntry, LoadedCapsule
 from murmur.manifest.checks import drivers_of
+from murmur.manifest.document import Path
 from murmur.manifest.endpoint import parse_endpoint
+from murmur.manifest.lowering import dotted
 from murmur.session.launch import Launch
 from murmur.session.prepare import Prepared
 
@@ -68,7 +70,7 @@ def resolve_gateways(
             # Required exactly of a driver that declares where its key goes (decisions 6).
             raise error(
                 "E-MAN-003",
-                at=prepared.launch.manifest.name,
+                at=prepared.loaded.at(("artifacts", index, "name")),
                 field=f"artifacts[{index}].gateway",
                 reason=f"{entry.label} reaches its provider through a gateway, and its entry "
                 "declares none",
@@ -88,12 +90,13 @@ def _resolve(
 ) -> tuple[EntryGateway, tuple[Diagnostic, ...]]:
     assert entry.gateway is not None
     launch = prepared.launch
+    field: Path = ("artifacts", index, "gateway", "api_key")
     auth = upstream_auth_of(manifest, entry.label)
     resolved = resolve_key(
         entry.gateway,
         artifact=entry.label,
-        at=launch.manifest.name,
-        field=f"artifacts[{index}].gateway.api_key",
+        at=prepared.loaded.at(field),
+        field=dotted(field),
         config=launch.home.config,
         environ=launch.environ,
     )
@@ -109,22 +112,25 @@ def _resolve(
     )
 
 
-def foresee_keys(capsule: Capsule, launch: Launch) -> tuple[list[Diagnostic], list[MurmurError]]:
+def foresee_keys(
+    loaded: LoadedCapsule, launch: Launch
+) -> tuple[list[Diagnostic], list[MurmurError]]:
     """What the keys of every `gateway:` would warn about (W-SEC-027) and be refused for.
 
     For reports: no artifact is read, and no key leaves this function.
     """
     warnings: list[Diagnostic] = []
     refusals: list[MurmurError] = []
-    for index, entry in enumerate(capsule.artifacts):
+    for index, entry in enumerate(loaded.capsule.artifacts):
         if entry.gateway is None:
             continue
+        field: Path = ("artifacts", index, "gateway", "api_key")
         try:
             resolved = resolve_key(
                 entry.gateway,
                 artifact=entry.label,
-                at=launch.manifest.name,
-                field=f"artifacts[{index}].gateway.api_key",
+                at=loaded.at(field),
+                field=dotted(field),
                 config=launch.home.config,
                 environ=launch.environ,
             )
