@@ -86,6 +86,15 @@ def decide_containment(prepared: Prepared) -> Containment:
     return found
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Host:
+    """What was read of this host, once; `missing` says in words why there is no reading."""
+
+    helper: Path | None
+    reading: HostReading
+    missing: str = ""
+
+
 def read_containment(
     capsule: Capsule, floor: Floor, lifecycle: Lifecycle, *, home_inside: bool
 ) -> Containment:
@@ -93,7 +102,14 @@ def read_containment(
 
     `home_inside` says whether `~/.murmur` lies in the workdir.
     """
-    helper, reading, missing = _read()
+    return contain(_read(), capsule, floor, lifecycle, home_inside=home_inside)
+
+
+def contain(
+    host: Host, capsule: Capsule, floor: Floor, lifecycle: Lifecycle, *, home_inside: bool
+) -> Containment:
+    """The decision for a host as it was read; `home_inside` as in `read_containment`."""
+    reading, missing = host.reading, host.missing
     achieved = CLASS_OF[applied_tier(reading)]
     capped = _cap(capsule, home_inside)
     if capped:
@@ -106,7 +122,7 @@ def read_containment(
     if can_start_commands(capsule):
         warnings, notes = _command_warnings(capsule, lifecycle, reading)
     return Containment(
-        helper=helper,
+        helper=host.helper,
         reading=reading,
         missing=missing,
         floor=floor,
@@ -119,16 +135,15 @@ def read_containment(
     )
 
 
-def _read() -> tuple[Path | None, HostReading, str]:
-    """The helper, the reading, and in words why there is none."""
+def _read() -> Host:
     try:
         helper = find_helper()
     except HelperMissing as missing:
-        return None, unread_host(), str(missing)
+        return Host(None, unread_host(), str(missing))
     try:
-        return helper, read_host(helper), ""
+        return Host(helper, read_host(helper))
     except OSError as failure:
-        return helper, unread_host(), f"{helper} probe: {failure.strerror}"
+        return Host(helper, unread_host(), f"{helper} probe: {failure.strerror}")
 
 
 def _cap(capsule: Capsule, home_inside: bool) -> str:
