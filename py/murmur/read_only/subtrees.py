@@ -38,10 +38,9 @@ class Subtrees:
         `entry` the path's own directory entry counts beside what it leads to: removing a link
         changes the folder that holds the link.
         """
-        if not _can_exist(path):
+        whole = os.path.join(self.workdir if base is None else base, path)
+        if not path or not _can_exist(whole):
             return None
-        start = self.workdir if base is None else base
-        whole = os.path.join(start, path)
         candidates = [os.path.realpath(whole)]
         if entry:
             parent, name = os.path.split(whole.rstrip("/"))
@@ -69,7 +68,7 @@ class Subtrees:
 
 def _can_exist(path: str) -> bool:
     """Whether the kernel would take `path` at all."""
-    if not path or "\0" in path or len(path) > _LONGEST:
+    if "\0" in path or len(path) > _LONGEST:
         return False
     try:
         path.encode(errors="surrogateescape")

@@ -92,6 +92,7 @@ def test_a_script_that_writes_below_a_read_only_path_is_identified(text: str, si
         "rm ~/tests/a",
         "rm $(echo tests/a)",
         "eval 'rm tests/a'",
+        "cd a\0b && rm tests/a",
         "python3 -c \"open('tests/a', 'w')\"",
         "cd out && rm tests/a",
         "cd .. && rm tests/a",
