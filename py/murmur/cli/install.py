@@ -1,20 +1,23 @@
 """`mur install`: a project's artifacts, one artifact or a file, into one of the two stores."""
 
+import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from murmur.core.diagnostics import error
+from murmur.core.diagnostics import error, printable
 from murmur.core.home import Home, home_path, open_home
-from murmur.core.streams import emit, report
+from murmur.core.streams import complain, emit, report
 
 if TYPE_CHECKING:
-    from murmur.store.install import Fetch, Installed, Ready, Target
-    from murmur.store.names import FullName
+    from murmur.store.fetching import Fetcher
+    from murmur.store.install import Installed, Target
+    from murmur.store.ready import Ready
     from murmur.store.references import Pinned, Reference
+    from murmur.store.sources import Sources
     from murmur.store.stores import Store
 
 MANIFEST = "murmur.yaml"
@@ -49,7 +52,8 @@ def refuse_registry(_: click.Context, __: click.Parameter, value: str | None) ->
 def command(
     reference: str | None, into_global: bool, all_platforms: bool, no_precompile: bool
 ) -> None:
-    """Fetch and install artifacts: a project's, SCOPE/NAME[@VERSION], or a .mur.zip file."""
+    """Fetch and install artifacts: a project's, SCOPE/NAME[@VERSION], a release
+    github:OWNER/REPO@TAG, or a .mur.zip file."""
     from murmur.store.install import Target, store_all
     from murmur.store.references import Pinned, parse_reference
     from murmur.store.stores import global_store, project_store
@@ -67,14 +71,47 @@ def command(
         target = Target(machine, None)
     else:
         target = Target(project_store(project), project)
-    if all_platforms:
-        assert isinstance(parsed, Pinned)
-        _every_platform(parsed, machine, home)
-        return
-    installed = store_all(_ready(parsed, project, target, machine, home), target)
-    _report(installed, target)
+    with _fetching(home, machine, target) as fetcher:
+        if all_platforms:
+            assert isinstance(parsed, Pinned)
+            ready = _every_platform(parsed, machine, target, fetcher)
+        else:
+            ready = _ready(parsed, project, target, machine, fetcher)
+    installed = store_all(ready, target)
+    _report(installed, target, all_platforms)
     if not no_precompile:
         _precompile(installed.payloads, home)
+
+
+@contextlib.contextmanager
+def _fetching(home: Home, machine: "Store", target: "Target") -> "Iterator[Fetcher]":
+    """What asks sources, with a display on a terminal while it does."""
+    from murmur.cli.progress import terminal_display
+    from murmur.store.fetching import Fetcher
+    from murmur.store.lock import lock_path, read_lock
+    from murmur.store.ready import owner_check
+
+    lock = read_lock(lock_path(target.project)) if target.project is not None else None
+    display = terminal_display()
+    try:
+        yield Fetcher(lambda: _sources(home), machine, owner_check(lock), display)
+    finally:
+        if display is not None:
+            display.close()
+
+
+def _sources(home: Home) -> "Sources":
+    """The sources of the effective configuration, which is read when one is first needed."""
+    from murmur.core.config import read_config
+    from murmur.store.sources import Sources
+
+    config = read_config(home, Path.cwd())
+    for line in config.warnings:
+        complain(line)
+    sources = Sources(config.sources, os.environ)
+    for first, ignored in sources.shadowed():
+        complain(f"warning: the source {ignored} is never asked: {first} serves its scope")
+    return sources
 
 
 def _project(start: Path) -> Path:
@@ -96,25 +133,30 @@ def _ready(
     project: Path | None,
     target: "Target",
     machine: "Store",
-    home: Home,
+    fetcher: "Fetcher",
 ) -> "list[Ready]":
-    """What the reference names, resolved and checked; nothing is written yet."""
-    from murmur.store.install import from_file, from_stores, newest_fitting
+    """What the reference names, resolved, fetched and checked; nothing is written yet."""
+    from murmur.store.install import for_this_host, from_file, from_stores, newest_local
+    from murmur.store.names import LOCAL_SCOPE
     from murmur.store.references import File, Newest, Release
-    from murmur.store.sources import unfetched_release
 
-    fetch = _fetch(home)
     if isinstance(parsed, File):
         return [from_file(parsed.path)]
     if isinstance(parsed, Release):
-        raise unfetched_release(parsed)
+        return for_this_host(fetcher.fetch(fetcher.plan_release(parsed)))
+    stores = [machine]
     if isinstance(parsed, Newest):
-        parsed = newest_fitting(parsed.name, machine, lambda name: _unserved(home, name, None))
+        if parsed.name.scope == LOCAL_SCOPE:
+            parsed = newest_local(parsed.name, machine)
+        else:
+            parsed = fetcher.newest(parsed.name)
+            # The index alone says what is newest, so a copy here must be the one it lists.
+            stores = [machine] if fetcher.holds_indexed(parsed) else []
     if parsed is not None:
-        return from_stores([parsed], [machine], target, fetch)
+        return from_stores([parsed], stores, target, fetcher)
     assert project is not None
     stores = [machine] if target.store == machine else [target.store, machine]
-    return from_stores(_declared(project), stores, target, fetch)
+    return from_stores(_declared(project), stores, target, fetcher)
 
 
 def _declared(project: Path) -> "list[Pinned]":
@@ -140,39 +182,31 @@ def _declared(project: Path) -> "list[Pinned]":
     ]
 
 
-def _fetch(home: Home) -> "Fetch":
-    def fetch(item: "Pinned") -> "Ready":
-        raise _unserved(home, item.name, item.version)
+def _every_platform(
+    item: "Pinned", machine: "Store", target: "Target", fetcher: "Fetcher"
+) -> "list[Ready]":
+    """Every payload of one version; of a platform that cannot be had, a line says why not."""
+    from murmur.store.install import from_store_platforms
+    from murmur.store.names import LOCAL_SCOPE
 
-    return fetch
-
-
-def _unserved(home: Home, name: "FullName", version: str | None) -> Exception:
-    """The refusal of an artifact that no store holds; the configuration is read only now."""
-    from murmur.store.sources import scope_repository, source_repositories, unserved
-    from murmur.store.stores import global_store
-
-    repositories = source_repositories(home.config, Path.cwd() / ".murmur" / "config.yaml")
-    machine = global_store(home.artifacts)
-    found = machine.payloads(name, version) if version is not None else ()
-    others = [stored.tag for stored in found if stored.tag is not None]
-    return unserved(name, version, scope_repository(name.scope, repositories), others)
+    if item.name.scope == LOCAL_SCOPE or not fetcher.serves(item):
+        return from_store_platforms(item, machine)
+    ready, failed = fetcher.every_platform(item)
+    for platform, failure in failed:
+        if not ready:
+            raise failure
+        complain(f"warning: {item} for {platform} is not installed: {printable(str(failure))}")
+    return ready
 
 
-def _every_platform(item: "Pinned", machine: "Store", home: Home) -> None:
-    """Every payload of one version: those that the global store holds, verified."""
-    found = list(machine.payloads(item.name, item.version))
-    if not found:
-        raise _unserved(home, item.name, item.version)
-    for stored in found:
-        stored.open()
-        emit(f"{stored.reference} {stored.tag or 'platform-independent'}: in the global store")
-
-
-def _report(installed: "Installed", target: "Target") -> None:
+def _report(installed: "Installed", target: "Target", all_platforms: bool) -> None:
+    names = [item.reference for item in installed.payloads]
     for item in installed.payloads:
+        # Which of an artifact's payloads it is needs saying only where several were stored.
+        tagged = item.tag is not None and (all_platforms or names.count(item.reference) > 1)
         verb = "Already installed" if item.present else "Installed"
-        emit(f"{verb} {item.reference} ({target.store.label} store)")
+        where = f"{target.store.label} store" + (f", {item.tag}" if tagged else "")
+        emit(printable(f"{verb} {item.reference} ({where})"))
     for pin in installed.adopted:
         emit(
             f"Adopted {pin.name}@{pin.resolved_version} as operator-declared "

@@ -27,6 +27,15 @@ READ: Final = (
         "MURMUR_MAX_ARTIFACT_DECOMPRESSED_BYTES",
         "Size that one entry of an artifact's archive may unpack to.",
     ),
+    Variable(
+        "GITHUB_TOKEN",
+        "Sent to a source of `mur install` whose entry in config.yaml has no `token:`.",
+    ),
+    Variable(
+        "MUR_GITHUB_API_BASE",
+        "GitHub's API, if not `https://api.github.com`; https, or http on this machine itself.",
+    ),
+    Variable("TERM", "Whether a terminal can show how downloads go."),
     Variable("MURMUR_SANDBOX_HELPER", "Path of `mur-sandbox`, when it is not beside `mur`."),
     Variable("MURMUR_LOCKDOWN_LIBRARY", "Path of the guests' lockdown library, likewise."),
     Variable(

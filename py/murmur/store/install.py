@@ -1,47 +1,26 @@
 """`mur install`: artifacts into a project's store (with pins in its lock) or the global store.
 
-Everything is resolved and checked before the first write, so a refusal leaves the project as it
-was. spec/registry.md 12 and the CLI reference's `mur install`. Fetching from a source is handed
-in as a `Fetch`; compiling afterwards is the command's, since both need more than this package.
+Everything is resolved, fetched and checked before the first write, so a refusal leaves the project
+as it was. spec/registry.md 12 and the CLI reference's `mur install`. Asking sources is the
+fetcher's work (store.fetching); compiling afterwards is the command's.
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from murmur.core.diagnostics import error
+from murmur.core.diagnostics import MurmurError, error
 from murmur.store.checks import conflict
-from murmur.store.component import Contracts
+from murmur.store.fetching import Fetcher, Planned
 from murmur.store.levels import misfits, served_level
 from murmur.store.lock import Lock, Pin, lock_path, pin_payloads, read_lock
-from murmur.store.names import LOCAL_SCOPE, FullName
-from murmur.store.payload import Payload
+from murmur.store.names import LOCAL_SCOPE, FullName, version_order
 from murmur.store.platforms import UNKNOWN, host_platform, split_tag
 from murmur.store.publish import read_archive_file
+from murmur.store.ready import Ready, native_tag, owner_check, require_fit
 from murmur.store.references import Pinned
+from murmur.store.sources import unserved
 from murmur.store.stores import Store, StoredArtifact, resolve
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Ready:
-    """One payload that may be stored. `tag` is the platform it is filed under.
-
-    `present` says that the target store holds these very bytes already.
-    """
-
-    name: FullName
-    payload: Payload
-    tag: str | None
-    owner_id: int | None = None
-    present: bool = False
-
-    @property
-    def reference(self) -> str:
-        return f"{self.name}@{self.payload.manifest.version}"
-
-
-Fetch = Callable[[Pinned], Ready]
-"""Asks the source of a scope; raises E-REG-001 or E-REG-006 when it cannot answer."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -61,12 +40,14 @@ class Target:
 
 
 def from_stores(
-    wanted: Sequence[Pinned], stores: Sequence[Store], target: Target, fetch: Fetch
+    wanted: Sequence[Pinned], stores: Sequence[Store], target: Target, fetcher: Fetcher
 ) -> list[Ready]:
-    """Every wanted artifact, ready to be stored: from the first of `stores`, else fetched.
+    """Every wanted artifact, ready to be stored: from the first of `stores`, else its source.
 
     A manifest install looks into the project's own store first, a named artifact comes from the
-    global store. Raises E-REG-001, E-REG-002, E-REG-006 and E-WIT-LEVEL-001; writes nothing.
+    global store. Refusals come in the order of spec/diagnostics.md 6.6: what does not fit, the
+    store, the sources. Raises E-WIT-LEVEL-001, E-REG-001, E-REG-002, E-REG-005, E-REG-006 and
+    E-IDX-002; writes nothing.
     """
     platform = host_platform()
     stored = [resolve(item.name, item.version, stores, platform) for item in wanted]
@@ -74,25 +55,68 @@ def from_stores(
         record = found.record() if found is not None else None
         if record is not None:  # by the record alone, before any payload is read
             require_fit(str(item), record.contracts)
+    missing = [item for item, found in zip(wanted, stored, strict=True) if found is None]
+    plans = fetcher.plan(missing) if missing else []
+    for plan in plans:
+        if isinstance(plan, MurmurError) and plan.code == "E-WIT-LEVEL-001":
+            raise plan
+    held = [None if found is None else _open(found, target.store) for found in stored]
+    fetched = iter(fetcher.fetch(_settled(plans)))
+    return [ready or next(fetched) for ready in held]
+
+
+def _settled(plans: Sequence[Planned | MurmurError]) -> list[Planned]:
+    settled = []
+    for plan in plans:
+        if isinstance(plan, MurmurError):
+            raise plan
+        settled.append(plan)
+    return settled
+
+
+def for_this_host(ready: Sequence[Ready]) -> list[Ready]:
+    """The payloads of a whole release, marked so that the lock gets what this host would run.
+
+    One version of an artifact is pinned, the newest; a payload for another platform is not.
+    """
+    newest: dict[FullName, str] = {}
+    for item in ready:
+        version = item.payload.manifest.version
+        if item.tag in (None, host_platform()):
+            held = newest.setdefault(item.name, version)
+            newest[item.name] = max(held, version, key=version_order)
     return [
-        _open(found, target.store) if found is not None else fetch(item)
-        for item, found in zip(wanted, stored, strict=True)
+        dataclasses.replace(
+            item,
+            pinned=item.tag in (None, host_platform())
+            and newest.get(item.name) == item.payload.manifest.version,
+        )
+        for item in ready
     ]
 
 
-def newest_fitting(name: FullName, store: Store, refuse: Callable[[FullName], Exception]) -> Pinned:
+def newest_local(name: FullName, store: Store) -> Pinned:
     """The newest version of a `local/` artifact in the global store that fits and runs here.
 
-    Raises what `refuse` makes when there is none, or when the artifact's scope has a source,
-    whose index alone may say what is newest.
+    Raises E-REG-001 when there is none.
     """
-    if name.scope == LOCAL_SCOPE:
-        platform = host_platform()
-        for version in store.versions(name):
-            found = store.find(name, version, platform)
-            if found is not None and not misfits(found.contracts(found.open()), served_level()):
-                return Pinned(name, version)
-    raise refuse(name)
+    platform = host_platform()
+    for version in store.versions(name):
+        found = store.find(name, version, platform)
+        if found is not None and not misfits(found.contracts(found.open()), served_level()):
+            return Pinned(name, version)
+    raise unserved(name, None)
+
+
+def from_store_platforms(item: Pinned, store: Store) -> list[Ready]:
+    """Every payload of one version that the global store holds, verified, where no source is.
+
+    Raises E-REG-001 when there is none, E-REG-002 and E-WIT-LEVEL-001.
+    """
+    found = list(store.payloads(item.name, item.version))
+    if not found:
+        raise unserved(item.name, item.version)
+    return [_open(each, store) for each in found]
 
 
 def from_file(path: str) -> Ready:
@@ -100,29 +124,11 @@ def from_file(path: str) -> Ready:
     payload = read_archive_file(path)
     name = FullName.of(LOCAL_SCOPE, payload.manifest.name)
     require_fit(f"{name}@{payload.manifest.version}", payload.contracts)
-    tag = None
-    if payload.kind == "native":
-        try:
-            _, tag = split_tag(Path(path).name)
-        except ValueError:
-            tag = None
-        if tag is None:
-            tag = payload.native_platform()
-            tag = None if tag == "darwin" else tag
-    return Ready(name, payload, tag)
-
-
-def require_fit(reference: str, contracts: Contracts | None) -> None:
-    """Raises E-WIT-LEVEL-001 unless every interface is the served one."""
-    level = served_level()
-    wrong = misfits(contracts, level)
-    if wrong:
-        raise error(
-            "E-WIT-LEVEL-001",
-            artifact=reference,
-            level=level.number,
-            reason="; ".join(str(misfit) for misfit in wrong),
-        )
+    try:
+        _, named = split_tag(Path(path).name)
+    except ValueError:
+        named = None
+    return Ready(name, payload, native_tag(payload, named))
 
 
 def store_all(ready: Sequence[Ready], target: Target) -> Installed:
@@ -130,7 +136,8 @@ def store_all(ready: Sequence[Ready], target: Target) -> Installed:
 
     Raises E-RUN-003 and E-REG-005 before anything is written, then E-IO-003.
     """
-    pins = [_pin(item) for item in ready] if target.project is not None else []
+    project = target.project is not None
+    pins = [_pin(item) for item in ready if item.pinned] if project else []
     if target.project is not None:
         _check_lock(read_lock(lock_path(target.project)), pins)
     for item in ready:
@@ -173,7 +180,10 @@ def _pin(item: Ready) -> Pin:
 
 
 def _check_lock(lock: Lock | None, pins: Sequence[Pin]) -> None:
+    check = owner_check(lock)
     for new in pins:
+        if new.owner_id is not None:
+            check(f"{new.name}@{new.resolved_version}", new.name.scope, new.owner_id)
         held = lock.find(new.name) if lock else None
         reason = conflict(held, new) if held else None
         if reason is not None:

@@ -4,21 +4,18 @@ from pathlib import Path
 
 import pytest
 
+from murmur.core.config import Source
 from murmur.core.diagnostics import MurmurError
-from murmur.store.install import (
-    Target,
-    from_file,
-    from_stores,
-    newest_fitting,
-    store_all,
-)
+from murmur.store.fetching import Fetcher
+from murmur.store.install import Target, from_file, from_stores, newest_local, store_all
 from murmur.store.literals import find_literals
 from murmur.store.lock import Lock, Pin, read_lock, write_lock
 from murmur.store.names import FullName
 from murmur.store.platforms import host_platform
 from murmur.store.publish import default_archive, publish
+from murmur.store.ready import owner_check
 from murmur.store.references import File, Newest, Pinned, Reference, Release, parse_reference
-from murmur.store.sources import scope_repository, source_repositories, unserved
+from murmur.store.sources import Sources, repository_scope, unserved
 from murmur.store.stores import Store, project_store
 
 from .components import elf, everything_below, manifest, native_zip, payload, raw_zip, wasm_zip
@@ -44,8 +41,10 @@ def file(tmp_path: Path, data: bytes, name: str = "x.mur.zip") -> str:
     return str(path)
 
 
-def refuse(item: Pinned) -> object:
-    raise unserved(item.name, item.version, None)
+@pytest.fixture
+def nobody(machine: Store) -> Fetcher:
+    """No source is configured."""
+    return Fetcher(lambda: Sources((), {}), machine, owner_check(None))
 
 
 def refused(code: str, what: object, *arguments: object, **options: object) -> MurmurError:
@@ -178,11 +177,11 @@ def test_a_native_file_is_filed_under_its_names_tag_or_what_its_binary_says(
 
 
 def test_from_the_global_store_it_is_verified_and_copied_with_its_owner_id(
-    machine: Store, project: Target
+    machine: Store, project: Target, nobody: Fetcher
 ) -> None:
     name = FullName("ana/my-tool")
     machine.put(name, payload(wasm_zip()), None, owner_id=42)
-    ready = from_stores([Pinned(name, "0.1.0")], [machine], project, refuse)  # type: ignore[arg-type]
+    ready = from_stores([Pinned(name, "0.1.0")], [machine], project, nobody)
     store_all(ready, project)
     found = project.store.find(name, "0.1.0", HOST)
     assert found is not None
@@ -194,23 +193,23 @@ def test_from_the_global_store_it_is_verified_and_copied_with_its_owner_id(
 
 
 def test_tampered_bytes_in_the_global_store_are_e_reg_002_and_nothing_is_written(
-    machine: Store, project: Target
+    machine: Store, project: Target, nobody: Fetcher
 ) -> None:
     name = FullName("local/my-tool")
     stored = machine.put(name, payload(wasm_zip()), None)
     stored.path.write_bytes(wasm_zip(padding=b"x"))
-    refused("E-REG-002", from_stores, [Pinned(name, "0.1.0")], [machine], project, refuse)
+    refused("E-REG-002", from_stores, [Pinned(name, "0.1.0")], [machine], project, nobody)
     assert project.project is not None and everything_below(project.project) == {}
 
 
 def test_a_version_that_does_not_fit_refuses_the_whole_install(
-    tmp_path: Path, machine: Store, project: Target
+    tmp_path: Path, machine: Store, project: Target, nobody: Fetcher
 ) -> None:
     good, stale = FullName("local/good"), FullName("local/stale")
     machine.put(good, payload(wasm_zip("good")), None)
     machine.put(stale, payload(wasm_zip("stale", exports=("murmur:tool/run@0.1.0",))), None)
     wanted = [Pinned(good, "0.1.0"), Pinned(FullName("a/absent"), "1.0.0"), Pinned(stale, "0.1.0")]
-    refusal = refused("E-WIT-LEVEL-001", from_stores, wanted, [machine], project, refuse)
+    refusal = refused("E-WIT-LEVEL-001", from_stores, wanted, [machine], project, nobody)
     for fact in ("local/stale@0.1.0", "murmur:tool/run@0.1.0", "murmur:tool@0.2.0"):
         assert fact in refusal.message
     path = file(tmp_path, wasm_zip(imports=("murmur:nothing/x@1.0.0",)))
@@ -249,18 +248,13 @@ def test_an_entry_that_a_session_pulled_is_adopted(tmp_path: Path, project: Targ
 
 
 def test_an_artifact_already_in_the_project_is_not_taken_again_but_pinned(
-    machine: Store, project: Target
+    machine: Store, project: Target, nobody: Fetcher
 ) -> None:
     name = FullName("local/my-tool")
     machine.put(name, payload(wasm_zip(padding=b"newer")), None)
     ours = payload(wasm_zip())
     project.store.put(name, ours, None)
-    ready = from_stores(
-        [Pinned(name, "0.1.0")],
-        [project.store, machine],
-        project,
-        refuse,  # type: ignore[arg-type]
-    )
+    ready = from_stores([Pinned(name, "0.1.0")], [project.store, machine], project, nobody)
     assert ready[0].present and ready[0].payload.sha256 == ours.sha256
     store_all(ready, project)
     assert project.project is not None
@@ -270,22 +264,18 @@ def test_an_artifact_already_in_the_project_is_not_taken_again_but_pinned(
 
 def test_the_newest_local_version_is_the_newest_that_fits(machine: Store) -> None:
     name = FullName("local/my-tool")
-
-    def none(missing: FullName) -> Exception:
-        return unserved(missing, None, None)
-
-    refused("E-REG-001", newest_fitting, name, machine, none)
+    refused("E-REG-001", newest_local, name, machine)
     for version, interface in (("0.1.0", "0.2.0"), ("0.2.0", "0.2.0"), ("0.3.0", "0.1.0")):
         stored = wasm_zip(version=version, exports=(f"murmur:tool/run@{interface}",))
         machine.put(name, payload(stored), None)
-    assert newest_fitting(name, machine, none) == Pinned(name, "0.2.0")
+    assert newest_local(name, machine) == Pinned(name, "0.2.0")
 
 
 # --- sources -----------------------------------------------------------------------------------
 
 
 def test_a_missing_local_artifact_is_refused_without_asking_a_source() -> None:
-    refusal = unserved(FullName("local/x"), "1.0.0", None)
+    refusal = unserved(FullName("local/x"), "1.0.0")
     assert refusal.code == "E-REG-001"
     assert refusal.message == (
         "artifact local/x@1.0.0 is not in the store, and no source serves the 'local' scope"
@@ -295,29 +285,65 @@ def test_a_missing_local_artifact_is_refused_without_asking_a_source() -> None:
     )
 
 
-def test_a_scope_is_served_by_the_source_of_its_owner(tmp_path: Path) -> None:
-    home, project = tmp_path / "home.yaml", tmp_path / "project.yaml"
-    assert source_repositories(home, project) == ()
-    home.write_text(
-        "registry: {sources: [{name: a, type: github, repo: Ana/Tools},"
-        " {name: b, type: github, repo: bo/x}]}\n"
+def served_by(scope: str, *repositories: str) -> str | None:
+    entries = [Source(f"s{at}", repository) for at, repository in enumerate(repositories)]
+    source = Sources(entries, {}).serving(scope)
+    return source.repository if source is not None else None
+
+
+def test_a_scope_is_served_by_the_source_of_its_owner() -> None:
+    assert served_by("ana", "bo/x", "Ana/Tools") == "Ana/Tools"
+    assert served_by("ana", "ana/a", "ana/b") == "ana/a"
+    assert (
+        served_by("murmur") == served_by("murmur", "murmur/x") == "murmur-nexus/default-artifacts"
     )
-    project.write_text("registry: {sources: [{name: b, type: github, repo: bo/y}]}\n")
-    repositories = source_repositories(home, project)
-    assert repositories == ("Ana/Tools", "bo/y")
-    assert scope_repository("ana", repositories) == "Ana/Tools"
-    assert scope_repository("murmur", repositories) == "murmur-nexus/default-artifacts"
-    assert scope_repository("local", repositories) is None
-    assert scope_repository("eve", repositories) is None
-    home.write_text("registry: [")
-    refused("E-IO-003", source_repositories, home, project)
+    assert served_by("local", "local/x") is None
+    assert served_by("eve", "ana/x") is None
+    assert Sources([Source("a", "ana/a"), Source("b", "Ana/b")], {}).shadowed() == [
+        ("ana/a", "Ana/b")
+    ]
 
 
-def test_an_unserved_scope_is_e_reg_001_and_a_source_not_asked_is_e_reg_006() -> None:
-    refusal = unserved(FullName("ana/x"), "1.0.0", None)
+def test_a_repositorys_scope_is_its_owner_and_murmur_is_one_repository_alone() -> None:
+    assert repository_scope("Ana/Tools") == "ana"
+    assert repository_scope("murmur-nexus/default-artifacts") == "murmur"
+    assert repository_scope("murmur-nexus/other") == "murmur-nexus"
+    for owner in ("murmur", "Local"):
+        assert (
+            "reserved" in refused("E-REG-006", repository_scope, f"{owner}/x").diagnostic.details[0]
+        )
+
+
+def test_a_scope_that_no_source_serves_is_e_reg_001() -> None:
+    refusal = unserved(FullName("ana/x"), "1.0.0")
     assert refusal.code == "E-REG-001" and "'ana' scope" in refusal.message
-    refusal = unserved(FullName("ana/x"), "1.0.0", "Ana/Tools")
-    assert refusal.code == "E-REG-006" and "github:Ana/Tools" in refusal.diagnostic.details[0]
+
+
+@pytest.mark.parametrize(
+    ("written", "environ", "token"),
+    [
+        ("${MINE}", {"MINE": "t1"}, "t1"),
+        ("${MINE}", {}, None),
+        ("${MINE}", {"GITHUB_TOKEN": "t2"}, "t2"),
+        ("MINE", {"MINE": "t1", "GITHUB_TOKEN": "t2"}, "t1"),
+        ("MINE", {"GITHUB_TOKEN": "t2"}, "MINE"),
+        ("ghp-literal", {}, "ghp-literal"),
+        ("", {"GITHUB_TOKEN": "t2"}, "t2"),
+        (None, {"GITHUB_TOKEN": "t2"}, "t2"),
+        (None, {}, None),
+    ],
+)
+def test_a_token_is_the_sources_own_then_github_token(
+    written: str | None, environ: dict[str, str], token: str | None
+) -> None:
+    sources = Sources([Source("a", "ana/a", written)], environ)
+    assert sources.token("Ana/A") == token
+
+
+def test_a_token_that_no_header_can_hold_is_refused_without_being_shown() -> None:
+    sources = Sources([Source("a", "ana/a", "${T}")], {"T": "sec ret\nX: y"})
+    refusal = refused("E-REG-006", sources.repository, "ana/a")
+    assert "sec ret" not in str(refusal.diagnostic)
 
 
 def test_a_value_is_a_literal_secret_by_its_key_and_its_looks() -> None:
