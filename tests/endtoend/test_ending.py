@@ -2,13 +2,20 @@
 
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
 
 from tests.endtoend.capsule import (
     Place,
     alive,
     descendants,
+    mur_command,
     read_trace,
     replay,
     shell_turn,
@@ -16,6 +23,13 @@ from tests.endtoend.capsule import (
 )
 
 SLOW = [{"text": "late", "delay_ms": 30_000}]
+CAPPED: dict[str, Any] = {
+    "inference": {
+        "model": "replay",
+        "max_turns": 1,
+        "driver": {"artifact": "local/driver-replay"},
+    }
+}
 
 
 def test_sigkill_in_the_middle_of_a_turn_leaves_a_trace_that_parses_and_no_child(
@@ -71,10 +85,31 @@ def test_the_next_launch_sweeps_the_runtime_directory_of_a_killed_session(
     assert not runtime.exists()
 
 
+def test_the_next_launch_removes_the_cgroups_of_a_killed_session(
+    place: Place, project: Path
+) -> None:
+    shell = {"shell": {"allow": ["true"]}}
+    write_manifest(project, replay(SLOW, capabilities=shell))
+    running = place.start("--task", "go", cwd=project)
+    name = f"murmur-*-{running.process.pid}-*"
+    found = list(Path("/sys/fs/cgroup").rglob(name))
+    running.end(signal.SIGKILL)
+    if not found:
+        pytest.skip("INCONCLUSIVE: this host gives no scope below /sys/fs/cgroup")
+    write_manifest(project, replay([{"text": "done"}], capabilities=shell))
+    assert place.mur("run", "--task", "go", cwd=project).returncode == 0
+    assert not any(folder.exists() for folder in found)
+
+
 def test_a_first_sigterm_cancels_the_task_and_tears_down(place: Place, project: Path) -> None:
     write_manifest(project, replay(SLOW))
     running = place.start("--task", "go", cwd=project)
     running.wait_for("task_start")
+    runtime = place.home / ".murmur" / "sessions" / str(running.ready["session_id"]) / "runtime"
+    assert (runtime / "task.md").read_text() == "go"
+    assert f"Capsule URL: {running.ready['url']}" in (runtime / "MURMUR.md").read_text()
+    packed = yaml.safe_load((runtime / "tools" / "driver-replay" / "murmur.yaml").read_text())
+    assert (packed["name"], packed["runtime"]) == ("driver-replay", "driver")
     began = time.monotonic()
     status, output, complaint = running.end(signal.SIGTERM)
     assert status == 1
@@ -103,6 +138,53 @@ def test_a_session_that_waits_for_a_task_ends_ok_on_sigterm(place: Place, projec
     assert (status, complaint) == (0, "")
     assert not record.exists()
     assert running.trace()[-1]["exit_status"] == "ok"
+
+
+def test_an_interrupt_ends_the_session_as_sigterm_does(place: Place, project: Path) -> None:
+    write_manifest(project, replay(SLOW))
+    running = place.start("--task", "go", cwd=project)
+    running.wait_for("task_start")
+    status, _, complaint = running.end(signal.SIGINT)
+    assert status == 1
+    assert "Traceback" not in complaint
+    assert running.trace()[-1]["exit_status"] == "canceled"
+
+
+def test_a_task_that_waits_when_the_session_ends_by_itself_is_rejected(
+    place: Place, project: Path
+) -> None:
+    lifecycle = {"task_acceptance": "queue", "after_task": "exit"}
+    turns = [{"text": "answer", "delay_ms": 1500}]
+    write_manifest(project, replay(turns, lifecycle=lifecycle))
+    running = place.start("--task", "go", cwd=project)
+    running.wait_for("task_start")
+    message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "and then?"}]}
+    call = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "SendMessage",
+        "params": {"message": message, "configuration": {"returnImmediately": True}},
+    }
+    httpx.post(running.url, json=call, headers={"a2a-version": "1.0"}, timeout=10)
+    assert running.process.wait(timeout=60) == 0
+    assert [line["event_type"] for line in running.trace()][-3:] == [
+        "task_end",
+        "task_rejected",
+        "session_end",
+    ]
+
+
+def test_lines_for_closed_streams_are_kept_to_the_last(place: Place, project: Path) -> None:
+    write_manifest(project, replay([{"tool_calls": [{"name": "x", "input": {}}]}], **CAPPED))
+    closed = ["sh", "-c", 'exec "$@" >&- 2>&-', "sh", *mur_command(), "run", "--task", "go"]
+    done = subprocess.run(closed, cwd=project, env=place.environ, timeout=120, check=False)
+    assert done.returncode == 1
+    root = place.home / ".murmur" / "records" / str(project / "workdir").lstrip("/")
+    (log,) = root.glob("ses_*/logs/bootstrap.log")
+    lines = log.read_text().splitlines()
+    assert [line.split(":")[0] for line in lines[:3]] == ["murmur", "session", "status"]
+    assert lines[2] == "status:  max_turns_reached"
+    assert lines[3].startswith("error[E-RUN-040]")
 
 
 def test_a_reader_that_goes_away_does_not_end_the_session(place: Place, project: Path) -> None:

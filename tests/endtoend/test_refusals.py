@@ -136,3 +136,18 @@ def test_a_missing_manifest_is_named(place: Place, project: Path) -> None:
     done = place.mur("run", cwd=project)
     assert done.returncode == 1
     assert f"error[E-IO-001]: murmur.yaml not found at {project}/murmur.yaml" in done.stderr
+    # And nothing else: the guests' process, ended in the middle of its start, has no word in it.
+    assert len(done.stderr.splitlines()) == 2
+
+
+def test_a_missing_helper_is_named_after_what_is_checked_before_it(
+    place: Place, project: Path
+) -> None:
+    missing = {"MURMUR_SANDBOX_HELPER": "/no/mur-sandbox"}
+    done = place.mur("run", cwd=project, environ=missing)
+    assert "error[E-IO-001]" in done.stderr
+    write_manifest(project, replay([{"text": "x"}]))
+    done = place.mur("run", "--task", "go", cwd=project, environ=missing)
+    assert (done.returncode, done.stdout) == (1, "status:  failed\n")
+    assert "error[E-IO-003]" in done.stderr and "/no/mur-sandbox" in done.stderr
+    assert not (project / "workdir").exists()

@@ -50,7 +50,7 @@ def with_dotenv(environ: Mapping[str, str], directory: Path) -> dict[str, str]:
     path = workspace_root(directory) / ".env"
     try:
         text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return dict(environ)
     except (OSError, UnicodeDecodeError) as failure:
         reason = failure.strerror if isinstance(failure, OSError) else "it is not UTF-8"

@@ -47,6 +47,7 @@ class TaskRunner:
         began = time.monotonic()
         started = False
         try:
+            self._put_task(task)
             self._trace_start(task)
             started = True
             ending = self._attempt(task)
@@ -68,7 +69,6 @@ class TaskRunner:
 
     def _attempt(self, task: Task) -> Ending:
         """The task's one attempt; a fault of ours fails the task, a lost trace the session."""
-        self._put_task(task)
         text = task.text
         if task.trust is Trust.UNTRUSTED:
             text = fence(f"task:{task.origin}", text)
