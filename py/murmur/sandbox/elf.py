@@ -3,6 +3,7 @@
 import dataclasses
 import mmap
 import os
+import stat
 import struct
 from collections import deque
 from collections.abc import Iterable
@@ -129,7 +130,8 @@ def closure(paths: Iterable[str]) -> tuple[str, ...]:
     """The canonical files that these ELF files load, loaders included, themselves not, sorted.
 
     Breadth-first; the first folder that has a name wins; a name that cannot be found shrinks the
-    closure and fails nothing.
+    closure and fails nothing. A module says itself what it needs, so only ELF files are believed:
+    one could as well name a key of the operator's.
     """
     roots = {os.path.realpath(path) for path in paths}
     queue = deque(sorted(roots))
@@ -137,7 +139,7 @@ def closure(paths: Iterable[str]) -> tuple[str, ...]:
 
     def visit(candidate: str) -> None:
         canonical = os.path.realpath(candidate)
-        if canonical not in seen and os.path.isfile(canonical):
+        if canonical not in seen and _is_elf(canonical):
             seen.add(canonical)
             queue.append(canonical)
 
@@ -156,6 +158,16 @@ def closure(paths: Iterable[str]) -> tuple[str, ...]:
             if found is not None:
                 visit(found)
     return tuple(sorted(seen - roots))
+
+
+def _is_elf(path: str) -> bool:
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return False
+        with open(path, "rb") as file:
+            return file.read(4) == b"\x7fELF"
+    except OSError:
+        return False
 
 
 def _folders(facts: Elf, path: str) -> list[str]:

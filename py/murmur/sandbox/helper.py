@@ -18,7 +18,8 @@ class HelperMissing(Exception):
 def find_helper() -> Path:
     """The helper's absolute path: $MURMUR_SANDBOX_HELPER, else beside `mur`, else on PATH.
 
-    Raises HelperMissing.
+    Entries of PATH that are relative or lie in the current folder are passed over: a project could
+    bring a helper of its own. Raises HelperMissing.
     """
     named = os.environ.get(_VARIABLE)
     if named:
@@ -30,11 +31,20 @@ def find_helper() -> Path:
     for path in beside:
         if os.access(path, os.X_OK):
             return path
-    found = shutil.which(NAME)
+    found = shutil.which(NAME, path=os.pathsep.join(_elsewhere(os.environ.get("PATH", ""))))
     if found is not None:
-        return Path(found).absolute()
+        return Path(found)
     places = ", ".join(str(path.parent) for path in beside)
     raise HelperMissing(f"no {NAME} beside mur ({places}) nor on PATH")
+
+
+def _elsewhere(path: str) -> list[str]:
+    here = Path.cwd().resolve()
+    return [
+        each
+        for each in path.split(os.pathsep)
+        if os.path.isabs(each) and not Path(each).resolve().is_relative_to(here)
+    ]
 
 
 def above_stdio(descriptor: int) -> int:

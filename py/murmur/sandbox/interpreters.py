@@ -18,15 +18,24 @@ from murmur.sandbox import elf
 from murmur.sandbox.binaries import Binary, inside
 
 _TIMEOUT_S: Final = 20.0
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 _MOST_MODULES: Final = 20_000
+_MOST_PATH_BYTES: Final = 1 << 16
+
+# The interpreter runs uncontained here, so nothing that a command may have written is executed: no
+# `import` line of a .pth file, no sitecustomize.
+_PYTHON_PATH: Final = (
+    "import sys, site; site.addpackage = lambda *_: None; "
+    "site.addsitepackages(site.venv(site.removeduppaths())); "
+    "print(*sys.path, sys.prefix + '/pyvenv.cfg', sep='\\n')"
+)
 
 # A symbol that tells the interpreter, and the arguments that make it print its import path, one
 # entry a line.
 _QUESTIONS: Final = (
     (
         "Py_BytesMain",
-        ("-I", "-c", "import sys; print(*sys.path, sys.prefix + '/pyvenv.cfg', sep='\\n')"),
+        ("-I", "-S", "-c", _PYTHON_PATH),
     ),
     ("perl_parse", ("-e", r'print join("\n", @INC), "\n"')),
 )
@@ -46,14 +55,21 @@ def runtimes(
     """The runtime of each allowlisted interpreter, by allowlist name.
 
     `path` is the operator's PATH, in which an interpreter may look for itself. What lies below a
-    `writable` root is left out. A binary that is none, or does not answer, has no entry.
+    `writable` root is left out: a command could have written there what the interpreter would run,
+    or a module whose needs would be granted. A binary that is none, or does not answer, has no
+    entry.
     """
     found: dict[str, Runtime] = {}
+    trusted = ":".join(
+        each
+        for each in path.split(":")
+        if os.path.isabs(each) and not inside(os.path.realpath(each), writable)
+    )
     for name, binary in binaries.items():
-        answer = _remembered(binary, facts)
+        answer = _remembered(binary, trusted, facts)
         if answer is None:
-            answer = _ask(binary, path)
-            _remember(binary, answer, facts)
+            answer = _ask(binary, trusted, writable)
+            _remember(binary, trusted, answer, facts)
         folders = tuple(each for each in answer.folders if not inside(each, writable))
         files = tuple(each for each in answer.files if not inside(each, writable))
         if folders or files:
@@ -61,15 +77,17 @@ def runtimes(
     return found
 
 
-def _ask(binary: Binary, path: str) -> Runtime:
+def _ask(binary: Binary, path: str, writable: Sequence[str]) -> Runtime:
     facts = elf.read_elf(binary.path)
     for symbol, arguments in _QUESTIONS:
         if facts is not None and _is(facts, symbol, binary):
             lines = _answer(binary, arguments, path)
             entries = dict.fromkeys(os.path.realpath(line) for line in lines if line)
-            folders = tuple(each for each in entries if os.path.isdir(each) and each != "/")
+            kept = [each for each in entries if os.path.isdir(each) and each != "/"]
+            folders = _with_path_files([each for each in kept if not inside(each, writable)])
             files = tuple(each for each in entries if os.path.isfile(each))
-            needed = elf.closure(_modules(folders))
+            scanned = [each for each in folders if not inside(each, writable)]
+            needed = elf.closure(_modules(scanned))
             return Runtime(
                 folders, (*files, *(each for each in needed if not inside(each, folders)))
             )
@@ -106,6 +124,37 @@ def _answer(binary: Binary, arguments: Sequence[str], path: str) -> list[str]:
     return [line for line in os.fsdecode(done.stdout).split("\n") if os.path.isabs(line)]
 
 
+def _with_path_files(folders: Sequence[str]) -> tuple[str, ...]:
+    """The folders, and those that Python's .pth files in them add by plain lines."""
+    found = dict.fromkeys(folders)
+    for folder in folders:
+        try:
+            names = sorted(each for each in os.listdir(folder) if each.endswith(".pth"))
+        except OSError:
+            continue
+        for name in names:
+            for line in _lines(os.path.join(folder, name)):
+                added = os.path.realpath(os.path.join(folder, line))
+                if os.path.isdir(added) and added != "/":
+                    found[added] = None
+    return tuple(found)
+
+
+def _lines(path: str) -> list[str]:
+    """The lines of a .pth file that name folders."""
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            text = file.read(_MOST_PATH_BYTES)
+    except (OSError, ValueError):
+        return []
+    lines = (line.strip() for line in text.splitlines())
+    return [
+        each
+        for each in lines
+        if each and "\0" not in each and not each.startswith(("#", "import ", "import\t"))
+    ]
+
+
 def _modules(folders: Sequence[str]) -> list[str]:
     """ELF extension modules below the folders."""
     found: list[str] = []
@@ -129,30 +178,32 @@ def _stamp(path: str) -> list[int] | None:
     return [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
 
 
-def _file_name(binary: Binary) -> str:
-    return hashlib.sha256(os.fsencode(f"{binary.name}\0{binary.path}")).hexdigest() + ".json"
+def _file_name(binary: Binary, path: str) -> str:
+    """Of one binary under one name and PATH: a virtual environment on PATH changes the answer."""
+    told = os.fsencode(f"{binary.name}\0{binary.path}\0{path}")
+    return hashlib.sha256(told).hexdigest() + ".json"
 
 
-def _remembered(binary: Binary, facts: Root | None) -> Runtime | None:
+def _remembered(binary: Binary, path: str, facts: Root | None) -> Runtime | None:
     if facts is None:
         return None
     try:
-        record: Any = json.loads(facts.read_bytes(_file_name(binary), limit=1 << 22))
+        record: Any = json.loads(facts.read_bytes(_file_name(binary, path), limit=1 << 22))
         if record["format"] != _FORMAT:
             return None
-        for path, stamp in record["stamps"].items():
-            if _stamp(path) != stamp:
+        for each, stamp in record["stamps"].items():
+            if _stamp(each) != stamp:
                 return None
         return Runtime(tuple(map(str, record["folders"])), tuple(map(str, record["files"])))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
-def _remember(binary: Binary, answer: Runtime, facts: Root | None) -> None:
+def _remember(binary: Binary, path: str, answer: Runtime, facts: Root | None) -> None:
     """Best effort: without it the next session asks again."""
     if facts is None:
         return
-    stamps = {path: _stamp(path) for path in (binary.path, *answer.folders)}
+    stamps = {each: _stamp(each) for each in (binary.path, *answer.folders)}
     record = {
         "format": _FORMAT,
         "stamps": stamps,
@@ -160,6 +211,6 @@ def _remember(binary: Binary, answer: Runtime, facts: Root | None) -> None:
         "files": answer.files,
     }
     try:
-        facts.write_atomic(_file_name(binary), json.dumps(record).encode())
+        facts.write_atomic(_file_name(binary, path), json.dumps(record).encode())
     except (OSError, ValueError):
         pass

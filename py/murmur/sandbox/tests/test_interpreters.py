@@ -1,6 +1,7 @@
 """Interpreters and what they read. spec/containment.md 16."""
 
 import os
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import pytest
 from murmur.core.safefs import Root, open_root
 from murmur.sandbox import interpreters
 from murmur.sandbox.binaries import resolve
+from murmur.sandbox.elf import closure, read_elf
 from murmur.sandbox.interpreters import runtimes
 
 PATH = os.pathsep.join(["/usr/local/bin", "/usr/bin", "/bin"])
@@ -96,3 +98,91 @@ def test_this_interpreter_answers() -> None:
     runtime = runtimes(binaries, folder, [], None).get(name)
     assert runtime is not None
     assert any(Path(each, "json").is_dir() for each in runtime.folders)
+
+
+def _python() -> str:
+    for folder in PATH.split(":"):
+        if Path(folder, "python3").exists():
+            return str(Path(folder, "python3").resolve())
+    pytest.skip("no python3 here")
+
+
+def _environment(place: Path, planted: Path) -> Path:
+    """A virtual environment whose site-packages run code when an interpreter starts with it."""
+    (place / "bin").mkdir(parents=True)
+    (place / "bin" / "python3").symlink_to(_python())
+    home = Path(_python()).parent
+    (place / "pyvenv.cfg").write_text(f"home = {home}\ninclude-system-site-packages = false\n")
+    version = subprocess.run(
+        [_python(), "-I", "-c", "import sys; print('python%d.%d' % sys.version_info[:2])"],
+        capture_output=True, text=True, check=True,
+    ).stdout.strip()  # fmt: skip
+    packages = place / "lib" / version / "site-packages"
+    packages.mkdir(parents=True)
+    program = f"open({str(planted)!r}, 'w')"
+    (packages / "evil.pth").write_text(f"import sys; {program}\n{place}\n")
+    (packages / "sitecustomize.py").write_text(program)
+    return packages
+
+
+def test_asking_executes_nothing_of_an_environment_on_path(tmp_path: Path) -> None:
+    packages = _environment(tmp_path / "venv", tmp_path / "planted")
+    path = f"{tmp_path}/venv/bin:{PATH}"
+    control = subprocess.run(["python3", "-I", "-c", ""], env={"PATH": path}, check=True)
+    assert control.returncode == 0
+    (tmp_path / "planted").unlink()  # raises if the plant does not work at all
+    derived = runtimes(resolve(["python3"], path, []), path, [], None)
+    assert not (tmp_path / "planted").exists()
+    assert str(packages) in derived["python3"].folders
+    assert str(tmp_path / "venv") in derived["python3"].folders, "a plain line of a .pth file"
+
+
+def test_an_environment_in_the_work_folder_is_not_asked(tmp_path: Path) -> None:
+    _environment(tmp_path / "work" / ".venv", tmp_path / "planted")
+    path = f"{tmp_path}/work/.venv/bin:.:{PATH}"
+    writable = [str(tmp_path / "work")]
+    derived = runtimes(resolve(["python3"], path, writable), path, writable, None)
+    assert not (tmp_path / "planted").exists()
+    assert not any(each.startswith(str(tmp_path)) for each in derived["python3"].folders)
+
+
+def test_an_answer_is_kept_for_one_path(facts: Root, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def answer(_: object, __: object, path: str) -> list[str]:
+        asked.append(path)
+        return []
+
+    monkeypatch.setattr(interpreters, "_answer", answer)
+    monkeypatch.setattr(interpreters, "_is", lambda *_: True)
+    for path in (PATH, f"/opt:{PATH}", PATH):
+        runtimes(resolve(["sh"], PATH, []), path, [], facts)
+    assert asked == [PATH, f"/opt:{PATH}"]
+
+
+def test_what_a_module_says_it_needs_is_believed_of_libraries_alone(tmp_path: Path) -> None:
+    secret = tmp_path / "key"
+    secret.write_text("secret")
+    library = tmp_path / "library.so"
+    library.write_bytes(Path(_python()).read_bytes()[:64])
+    module = tmp_path / "module.so"
+    _elf_needing(module, str(secret), str(library))
+    assert read_elf(str(module)) is not None
+    assert closure([str(module)]) == (str(library),)
+
+
+def _elf_needing(path: Path, *names: str) -> None:
+    """A shared object of nothing but a dynamic section that needs these names."""
+    strings = b"\0" + b"".join(os.fsencode(name) + b"\0" for name in names)
+    offsets = [strings.index(os.fsencode(name)) for name in names]
+    head, entry = 64, 56
+    text_at = head + 2 * entry
+    table_at = text_at + len(strings)
+    table = b"".join(struct.pack("<qQ", 1, each) for each in offsets)
+    table += struct.pack("<qQqQqQ", 5, text_at, 10, len(strings), 0, 0)
+    whole = table_at + len(table)
+    elf = b"\x7fELF\x02\x01\x01" + bytes(9)
+    elf += struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, head, 0, 0, 64, entry, 2, 0, 0, 0)
+    elf += struct.pack("<IIQQQQQQ", 1, 4, 0, 0, 0, whole, whole, 4096)
+    elf += struct.pack("<IIQQQQQQ", 2, 4, table_at, table_at, table_at, len(table), len(table), 8)
+    path.write_bytes(elf + strings + table)
