@@ -1,20 +1,25 @@
 """The work folder's ceiling: `capabilities.resources.workdir_max_bytes`. spec/containment.md 20.
 
-It latches: once the work folder and the session's temporary folder were seen above it, every
-further command is refused until the session ends. A running command is not killed by it.
+It latches: once the work folder and the session's records (its temporary folder, the commands' home
+and their logs) were seen above it, every further command is refused until the session ends. A
+running command is not killed by it.
 """
 
 import os
+import stat
+import sys
 import time
 from collections.abc import Sequence
 from typing import Final
 
 from murmur.core.diagnostics import error, render
+from murmur.sandbox.binaries import inside
 from murmur.sandbox.results import CommandResult, SetUpFailed
 
 _INTERVAL_S: Final = 10.0
 _CHEAP_S: Final = 0.05
 _BLOCK: Final = 512
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class CeilingReached(SetUpFailed):
@@ -29,7 +34,11 @@ class Ceiling:
     and after each command as long as measuring takes next to no time."""
 
     def __init__(self, folders: Sequence[str], most_bytes: int) -> None:
-        self._folders = tuple(folders)
+        self._folders = tuple(
+            each
+            for each in folders
+            if not inside(each, [other for other in folders if other != each])
+        )
         self._most = most_bytes
         self._observed: int | None = None
         self._measured_at = -_INTERVAL_S
@@ -60,22 +69,100 @@ def measure(folders: Sequence[str], enough: int) -> int:
     """Bytes that the disk holds for what lies below the folders; may stop above `enough`.
 
     A file with several names counts once; links are not followed; what vanishes meanwhile does not
-    count.
+    count. At most two folders are open at once, whatever the depth.
     """
-    total = 0
-    several: set[tuple[int, int]] = set()
+    walk = _Walk(enough)
     for folder in folders:
-        for _, names, files, descriptor in os.fwalk(folder, follow_symlinks=False):
-            for name in (*names, *files):
-                try:
-                    status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-                except OSError:
-                    continue
-                if status.st_nlink > 1 and name in files:
-                    if (status.st_dev, status.st_ino) in several:
+        try:
+            walk.tree(os.open(folder, _FOLDER))
+        except OSError:
+            continue
+    return walk.total
+
+
+class _Walk:
+    def __init__(self, enough: int) -> None:
+        self.total = 0
+        self._enough = enough
+        self._several: set[tuple[int, int]] = set()
+
+    def tree(self, here: int) -> None:
+        """Counts what lies below an open folder, which it closes.
+
+        Goes down by name and up by `..`, and up no further where that is not where it came from:
+        commands may be moving folders meanwhile.
+        """
+        above: list[tuple[tuple[int, int], list[str]]] = []
+        try:
+            waiting = self._entries(here)
+            while self.total <= self._enough:
+                if waiting:
+                    below = _enter(here, waiting.pop())
+                    if below is None:
                         continue
-                    several.add((status.st_dev, status.st_ino))
-                total += status.st_blocks * _BLOCK
-            if total > enough:
-                return total
-    return total
+                    above.append((_identity(here), waiting))
+                    os.close(here)
+                    here = below
+                    waiting = self._entries(here)
+                    continue
+                if not above:
+                    return
+                came_from, waiting = above.pop()
+                parent = os.open("..", _FOLDER, dir_fd=here)
+                os.close(here)
+                here = parent
+                if _identity(here) != came_from:
+                    return
+        finally:
+            os.close(here)
+
+    def _entries(self, folder: int) -> list[str]:
+        """Counts the folder's entries; the names of those that are folders."""
+        names: list[str] = []
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    try:
+                        status = entry.stat(follow_symlinks=False)
+                    except OSError:
+                        continue
+                    if stat.S_ISDIR(status.st_mode):
+                        names.append(entry.name)
+                    elif status.st_nlink > 1:
+                        if (status.st_dev, status.st_ino) in self._several:
+                            continue
+                        self._several.add((status.st_dev, status.st_ino))
+                    self.total += status.st_blocks * _BLOCK
+        except OSError:
+            pass
+        return names
+
+
+def _identity(folder: int) -> tuple[int, int]:
+    status = os.fstat(folder)
+    return status.st_dev, status.st_ino
+
+
+def _enter(parent: int, name: str) -> int | None:
+    """The folder, opened; None if it is gone. One of ours that was closed to us is opened again,
+    since it would hide what it holds."""
+    try:
+        return os.open(name, _FOLDER, dir_fd=parent)
+    except PermissionError:
+        pass
+    except OSError:
+        return None
+    if not sys.platform.startswith("linux"):
+        return None
+    try:
+        held = os.open(name, _FOLDER | os.O_PATH, dir_fd=parent)
+    except OSError:
+        return None
+    try:
+        mode = stat.S_IMODE(os.fstat(held).st_mode)
+        os.chmod(f"/proc/self/fd/{held}", mode | stat.S_IRWXU)
+        return os.open(name, _FOLDER, dir_fd=parent)
+    except OSError:
+        return None
+    finally:
+        os.close(held)

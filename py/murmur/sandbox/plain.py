@@ -143,10 +143,7 @@ class PlainSession:
         self._guard: subprocess.Popen[bytes] | None = None
         self._running: list[PlainCommand] = []
         self._closed = False
-        self._ceiling = Ceiling(
-            (policy.folders.workdir, policy.folders.temp),
-            policy.demands.resources.workdir_max_bytes,
-        )
+        self._ceiling = Ceiling(policy.folders.counted, policy.demands.resources.workdir_max_bytes)
 
     def start(
         self, argv: Sequence[str], env: Mapping[str, str], cwd: str | None = None

@@ -63,6 +63,12 @@ class Folders:
     temp: str
     home: str
 
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """What `workdir_max_bytes` bounds. More than spec/containment.md 20 names: commands fill
+        their home, and with their output the logs in the records directory, as well."""
+        return (self.workdir, self.records, self.temp, self.home)
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Demands:
