@@ -57,6 +57,8 @@ static int attach_onto_tmp(void) {
   if (syscall(NR_MOUNT_SETATTR, copy, "", AT_EMPTY_PATH | K_AT_RECURSIVE, &attributes,
               sizeof attributes) != 0)
     return failed("mount view", "mount_setattr", NULL);
+  if (root_seal() != 0)
+    return -1;
   if (syscall(NR_MOVE_MOUNT, copy, "", AT_FDCWD, "/tmp", K_MOVE_MOUNT_F_EMPTY_PATH) != 0)
     return failed("mount view", "move_mount", NULL);
   return 0;

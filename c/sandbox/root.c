@@ -103,8 +103,20 @@ static int attach_tree(const struct mur_spec *spec, const struct mur_tree *tree,
 }
 
 /*
+ * Everything of the host read-only. Landlock leaves chmod, chown, utime and setxattr alone, so a
+ * command could still open the operator's keys to everybody.
+ */
+int root_seal(void) {
+  struct k_mount_attr attributes = {.set = K_MOUNT_ATTR_RDONLY | K_MOUNT_ATTR_NOSUID};
+  if (syscall(NR_MOUNT_SETATTR, AT_FDCWD, "/", K_AT_RECURSIVE, &attributes, sizeof attributes) != 0)
+    return failed("mount view", "mount_setattr", "/ read-only");
+  return 0;
+}
+
+/*
  * The session's mounts, in a mount namespace of its own. Every tree is copied before the first is
- * attached, because attaching /tmp hides whatever else the host keeps beneath it.
+ * attached, because attaching /tmp hides whatever else the host keeps beneath it; and before the
+ * host becomes read-only, so that only the trees can be written.
  */
 int root_apply(const struct mur_spec *spec) {
   if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
@@ -115,6 +127,8 @@ int root_apply(const struct mur_spec *spec) {
     if (tree_fds[i] < 0)
       return -1;
   }
+  if (root_seal() != 0)
+    return -1;
   for (uint32_t i = 0; i < spec->trees.count; i++) {
     if (attach_tree(spec, &trees[i], tree_fds[i]) != 0)
       return -1;

@@ -48,6 +48,7 @@ int namespaces_join(int holder_fd);
 int network_up(void);
 int memfd_noexec(void);
 int root_apply(const struct mur_spec *spec);
+int root_seal(void);
 int proc_mount(void);
 int proc_seal(void);
 int descriptors_null(void);

@@ -17,15 +17,17 @@ enum {
   X32_BIT = 0x40000000,        /* the other ABI that shares x86-64's audit architecture */
   NEW_NAMESPACES = 0x7e020000, /* CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET} */
   THREAD = 0x00010000,         /* CLONE_THREAD */
+  SET_ID_BITS = 06000,         /* S_ISUID and S_ISGID */
 };
 
 /* Numbers of the calls that the filter treats one by one. */
 struct special {
-  int socket, clone, clone3, memfd_create, fork, vfork, execve, execveat;
+  int socket, socketpair, clone, clone3, memfd_create, fork, vfork, execve, execveat;
+  int chmod, fchmod, fchmodat, fchmodat2;
 };
 
-static const struct special x86_64 = {41, 56, 435, 319, 57, 58, 59, 322};
-static const struct special aarch64 = {198, 220, 435, 279, -1, -1, 221, 281};
+static const struct special x86_64 = {41, 53, 56, 435, 319, 57, 58, 59, 322, 90, 91, 268, 452};
+static const struct special aarch64 = {198, 199, 220, 435, 279, -1, -1, 221, 281, -1, 52, 53, 452};
 
 struct program {
   struct sock_filter *code;
@@ -67,6 +69,36 @@ static void socket_rules(struct program *program, int number, uint32_t options) 
   emit(program, BPF_JMP | BPF_JEQ | BPF_K, AF_NETLINK, 1, 0);
   emit(program, BPF_JMP | BPF_JEQ | BPF_K, AF_PACKET, 0, 1);
   give(program, with_errno(EACCES));
+  give(program, with_errno(EPERM));
+}
+
+/*
+ * One half of a datagram pair can be connected to any path socket of the host, such as the system
+ * log's, with neither socket() nor a Landlock right. Pairs of streams and of sequenced packets are
+ * connected for good.
+ */
+static void pair_rules(struct program *program, int number) {
+  emit(program, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 6);
+  load(program, low_word(1));
+  emit(program, BPF_ALU | BPF_AND | BPF_K, 0xf, 0, 0); /* the kernel's SOCK_TYPE_MASK */
+  emit(program, BPF_JMP | BPF_JEQ | BPF_K, SOCK_STREAM, 1, 0);
+  emit(program, BPF_JMP | BPF_JEQ | BPF_K, SOCK_SEQPACKET, 0, 1);
+  give(program, SECCOMP_RET_ALLOW);
+  give(program, with_errno(EACCES));
+}
+
+/*
+ * A program that a command marks set-user-id in the work folder would give whoever runs it outside
+ * the operator's power. Writing to a file clears the bits, so only those that set them on a
+ * finished one are asked.
+ */
+static void mode_rules(struct program *program, int number, int argument) {
+  if (number < 0)
+    return;
+  emit(program, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 4);
+  load(program, low_word(argument));
+  emit(program, BPF_JMP | BPF_JSET | BPF_K, SET_ID_BITS, 1, 0);
+  give(program, SECCOMP_RET_ALLOW);
   give(program, with_errno(EPERM));
 }
 
@@ -155,6 +187,12 @@ int seccomp_build(uint32_t audit_arch, uint32_t options, struct sock_filter *out
     give(&program, SECCOMP_RET_KILL_PROCESS);
   }
   socket_rules(&program, special->socket, options);
+  if ((options & MUR_SECCOMP_UNIX_SOCKETS) == 0)
+    pair_rules(&program, special->socketpair);
+  mode_rules(&program, special->chmod, 1);
+  mode_rules(&program, special->fchmod, 1);
+  mode_rules(&program, special->fchmodat, 2);
+  mode_rules(&program, special->fchmodat2, 2);
   clone_rules(&program, special->clone, options);
   /* Its flags lie in memory that a filter cannot read; a libc that sees ENOSYS falls back to clone.
    */

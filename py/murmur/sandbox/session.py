@@ -64,10 +64,7 @@ class CommandSession:
         self._devnull = above_stdio(os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC))
         self._running: dict[RunningCommand, tuple[Events | None, bool]] = {}
         self._drain: _Drain | None = None
-        self._ceiling = Ceiling(
-            (policy.folders.workdir, policy.folders.temp),
-            policy.demands.resources.workdir_max_bytes,
-        )
+        self._ceiling = Ceiling(policy.folders.counted, policy.demands.resources.workdir_max_bytes)
 
     def run(
         self,
@@ -182,7 +179,8 @@ class CommandSession:
             flags.append("LANDLOCK")
         if self._policy.demands.unix_sockets:
             seccomp.append("UNIX_SOCKETS")
-        if not holder.memfd_noexec:
+        # memfd_noexec stops exec alone; `ld.so /proc/self/fd/N` would map the code all the same.
+        if self._policy.workdir_noexec or not holder.memfd_noexec:
             seccomp.append("NO_MEMFD")
         limits = self._policy.limits
         if self._scope is None:

@@ -4,6 +4,7 @@ Each attack has a control beside it that must succeed in the same session.
 """
 
 import os
+import shutil
 import socket
 import sys
 import tempfile
@@ -235,6 +236,78 @@ def test_an_anonymous_file_is_not_executed(python: Contained, reading: HostReadi
         assert "exec refused 13" in printed
     else:
         assert "memfd refused 1" in printed
+
+
+def test_where_the_work_folder_is_noexec_anonymous_files_are_refused_too(
+    contain: Opener,
+) -> None:
+    """The loader maps code from `/proc/self/fd/N` of a file that cannot be executed by name."""
+    unrecognised = Path(tempfile.mkdtemp(dir="/opt")) / "runner"
+    try:
+        shutil.copyfile("/usr/bin/perl", unrecognised)
+        unrecognised.chmod(0o755)
+        session = contain("runner", "sh", path=f"{unrecognised.parent}:/usr/bin:/bin")
+        assert session.policy.workdir_noexec
+        number = {"x86_64": 319, "aarch64": 279}[os.uname().machine]
+        env = session.env | {"PERL_BADLANG": "0"}
+        program = f'my $n = "x"; print syscall({number}, $n, 0), " ", $!+0'
+        result = session.session.run(("runner", "-e", program), env, timeout=30)
+        assert result.stdout == b"-1 1", result
+    finally:
+        shutil.rmtree(unrecognised.parent)
+
+
+def test_modes_owners_times_and_attributes_outside_are_not_changed(
+    contain: Opener,
+) -> None:
+    session = contain("sh", "chmod", "touch", "perl")
+    outside = session.base / "outside"
+    outside.write_text("theirs")
+    outside.chmod(0o600)
+    os.utime(outside, (1, 1))
+    assert session.sh("echo x > mine; chmod 640 mine; touch -d @5 mine").exit_code == 0
+    assert (session.work / "mine").stat().st_mtime == 5
+    assert b"Read-only file system" in session.run("chmod", "666", str(outside)).stderr
+    assert session.run("touch", "-c", str(outside)).exit_code != 0
+    chown, setxattr = {"x86_64": (92, 188), "aarch64": (None, 5)}[os.uname().machine]
+    name = "my $n = 'user.x'; my $v = 'y';"
+    path = f"my $p = '{outside}';"
+    printed = perl(session, f"{path} {name} syscall({setxattr}, $p, $n, $v, 1, 0); print $!+0")
+    assert printed == "30"
+    if chown is not None:
+        printed = perl(session, f"{path} syscall({chown}, $p, {os.geteuid()}, -1); print $!+0")
+        assert printed == "30"
+    assert outside.stat().st_mode & 0o777 == 0o600
+    assert outside.stat().st_mtime == 1
+
+
+def test_no_program_is_marked_set_user_id(contain: Opener) -> None:
+    session = contain("sh", "chmod")
+    assert session.sh("echo x > p; chmod 755 p").exit_code == 0
+    for mode in ("4755", "2755", "u+s", "g+s"):
+        assert b"not permitted" in session.run("chmod", mode, "p").stderr
+    assert (session.work / "p").stat().st_mode & 0o7777 == 0o755
+
+
+def test_a_datagram_does_not_reach_a_path_socket_of_the_host(contain: Opener) -> None:
+    session = contain("perl", "sh")
+    at = str(session.base / "log")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as log:
+        log.bind(at)
+        log.settimeout(0.2)
+        printed = perl(
+            session,
+            f"""
+            for my $type (2, 3, 1, 5) {{
+              if (!socketpair(my $a, my $b, 1, $type, 0)) {{ print $!+0, " "; next }}
+              print send($a, "in", 0, pack("Sa108", 1, "{at}")) ? "sent " : "made ";
+            }}
+            """,
+        )
+        with pytest.raises(TimeoutError):
+            log.recv(2)
+    assert printed.split()[:2] == ["13", "13"]
+    assert len(printed.split()) == 4
 
 
 def test_a_private_network_has_only_itself(python: Contained) -> None:

@@ -45,6 +45,8 @@ def simulate(program: list[tuple[int, int, int, int]], data: bytes) -> int:
         at += 1
         if code == 0x20:  # ld [k]
             (accumulator,) = struct.unpack_from("<I", data, k)
+        elif code == 0x54:  # and k
+            accumulator &= k
         elif code == 0x06:  # ret k
             return k
         else:
@@ -86,6 +88,7 @@ def number(arch: str, pair: Numbers) -> int | None:
 
 SPECIAL: Final[dict[str, Numbers]] = {
     "socket": (41, 198),
+    "socketpair": (53, 199),
     "clone": (56, 220),
     "clone3": (435, 435),
     "memfd_create": (319, 279),
@@ -125,7 +128,7 @@ ALLOWED: Final[dict[str, Numbers]] = {
     "mprotect": (10, 226), "exit_group": (231, 94), "wait4": (61, 260), "futex": (202, 98),
     "futex_waitv": (449, 449), "rseq": (334, 293), "rt_sigreturn": (15, 139),
     "epoll_pwait2": (441, 441), "getrandom": (318, 278), "prlimit64": (302, 261),
-    "connect": (42, 203), "socketpair": (53, 199), "mq_getsetattr": (245, 185),
+    "connect": (42, 203), "mq_getsetattr": (245, 185),
     "shmget": (29, 194), "timer_getoverrun": (225, 109), "pkey_free": (331, 290),
     "prctl": (157, 167), "arch_prctl": (158, None), "ioctl": (16, 29), "io_submit": (209, 2),
     "sched_setattr": (314, 274), "pidfd_open": (434, 434), "execve": (59, 221),
@@ -250,3 +253,36 @@ def test_the_kernels_own_numbers_agree_with_the_table() -> None:
     known = dict(re.findall(r"#define __NR_(\w+) (\d+)", headers.read_text()))
     for first, _, name in re.findall(r"\{(-?\d+), (-?\d+)\}, /\* (\w+) \*/", source.read_text()):
         assert name not in known or known[name] == first, name
+
+
+STREAM, DATAGRAM, RAW, SEQPACKET = 1, 2, 3, 5
+CLOEXEC_NONBLOCK: Final = 0o2004000
+
+
+def test_only_pairs_that_stay_connected_are_made_without_unix_sockets(
+    library: ctypes.CDLL, arch: str
+) -> None:
+    pair = number(arch, SPECIAL["socketpair"])
+    assert pair is not None
+    without, with_them = build(library, arch), build(library, arch, "UNIX_SOCKETS")
+    for flags in (0, CLOEXEC_NONBLOCK):
+        for kind in (STREAM, SEQPACKET):
+            assert without(pair, 1, kind | flags) == ALLOW
+        for kind in (DATAGRAM, RAW, 0, 4, 10):
+            assert without(pair, 1, kind | flags) == refuse(errno.EACCES)
+            assert with_them(pair, 1, kind | flags) == ALLOW
+
+
+def test_no_mode_with_a_set_id_bit_is_set(library: ctypes.CDLL, arch: str) -> None:
+    calls = {"chmod": (90, None, 1), "fchmod": (91, 52, 1), "fchmodat": (268, 53, 2),
+             "fchmodat2": (452, 452, 2)}  # fmt: skip
+    for x86_64, aarch64, position in calls.values():
+        asked = number(arch, (x86_64, aarch64))
+        if asked is None:
+            continue
+        verdict = build(library, arch)
+        before = [0] * position
+        for mode in (0o755, 0o1777, 0):
+            assert verdict(asked, *before, mode) == ALLOW
+        for mode in (0o4755, 0o2755, 0o6000):
+            assert verdict(asked, *before, mode) == refuse(errno.EPERM)
