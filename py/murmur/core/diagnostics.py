@@ -5,7 +5,6 @@ fact=value)`. Printed shapes follow spec/diagnostics.md 1, exit statuses follow 
 """
 
 import dataclasses
-import string
 from collections.abc import Mapping
 from typing import Final
 
@@ -74,17 +73,12 @@ class MurmurError(Exception):
         return self.diagnostic.hint
 
 
-class _Facts(string.Formatter):
+def _format(code: str, text: str, facts: Mapping[str, object]) -> str:
     """Formats a template; a missing fact is a programming error and says which code."""
-
-    def format_facts(self, code: str, text: str, facts: Mapping[str, object]) -> str:
-        try:
-            return self.vformat(text, (), facts)
-        except (KeyError, IndexError) as missing:
-            raise LookupError(f"{code}: no fact {missing} for {text!r}") from None
-
-
-_FACTS: Final = _Facts()
+    try:
+        return text.format_map(facts)
+    except (KeyError, IndexError) as missing:
+        raise LookupError(f"{code}: no fact {missing} for {text!r}") from None
 
 
 def _fill(
@@ -92,8 +86,8 @@ def _fill(
 ) -> Diagnostic:
     return Diagnostic(
         code=code,
-        message=_FACTS.format_facts(code, template.text, facts),
-        hint=_FACTS.format_facts(code, template.hint, facts),
+        message=_format(code, template.text, facts),
+        hint=_format(code, template.hint, facts),
         origin=template.origin,
         url=template.url,
         details=details,

@@ -16,6 +16,8 @@ from murmur.manifest.lowering import dotted
 if TYPE_CHECKING:
     from murmur.manifest.models.base import Block
 
+# Nobody misspells more keys than this, and looking for what they meant takes a while.
+_MOST_SUGGESTIONS = 256
 _VERSION = re.compile(r"(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})")
 
 
@@ -64,12 +66,20 @@ def unknown_keys(block: "Block", path: Path = ()) -> Iterator[UnknownKey]:
     """Every unknown key in `block` and below, each block's own before those deeper down."""
     from murmur.manifest.models.base import Block
 
+    budget = iter(range(_MOST_SUGGESTIONS))
+    yield from _unknown_keys(block, path, Block, budget)
+
+
+def _unknown_keys(
+    block: "Block", path: Path, kind: "type[Block]", budget: Iterator[int]
+) -> Iterator[UnknownKey]:
     known = type(block).known_keys()
     for key in block.model_extra or {}:
-        yield UnknownKey(key, path, nearest(key, list(known)))
+        within = next(budget, None) is not None
+        yield UnknownKey(key, path, nearest(key, list(known)) if within else None)
     for key, name in known.items():
-        for step, inner in _blocks(getattr(block, name), Block):
-            yield from unknown_keys(inner, (*path, key, *step))
+        for step, inner in _blocks(getattr(block, name), kind):
+            yield from _unknown_keys(inner, (*path, key, *step), kind, budget)
 
 
 def _blocks(value: Any, kind: "type[Block]") -> Iterator[tuple[Path, "Block"]]:
