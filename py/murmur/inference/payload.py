@@ -1,11 +1,11 @@
 """The request that a driver gets. spec/artifacts.md 11.1, 11.2 and 11.5."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from murmur.inference.tokens import count_tokens
+from murmur.trace.content import canonical
 
 Message = Mapping[str, Any]
 _MEMBERS: Final = ("role", "tool_call_id", "is_error", "content")
@@ -80,8 +80,8 @@ def cache_key(capsule: str, version: str, context_id: str | None) -> str:
 
 
 def _compact(members: Mapping[str, Any]) -> str:
-    text = json.dumps(members, separators=(",", ":"), ensure_ascii=False)
-    if text.isascii():
-        return text
-    # A lone surrogate cannot cross into a component as UTF-8.
-    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    """The request as canonical JSON, so that what the trace hashes of it is a substring of it.
+
+    spec/observability.md 6.
+    """
+    return canonical(members).decode("utf-8")

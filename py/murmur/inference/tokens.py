@@ -2,31 +2,36 @@
 
 import importlib.machinery
 import importlib.util
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 _ENCODING: Final = "cl100k_base"
+_SPECIAL: Final = re.compile(r"<\|(?:endoftext|fim_prefix|fim_middle|fim_suffix|endofprompt)\|>")
 _LOCK: Final = threading.Lock()
 _counter: Callable[[str], int] | None = None
 
 
 def count_tokens(text: str) -> int:
-    """The number of `cl100k_base` tokens in `text`. Special tokens count as the text they are.
+    """The number of `cl100k_base` tokens in `text`; a special token's spelling counts as one.
 
     Lone surrogates, which no tokenizer takes, count as the replacement character.
+    spec/observability.md 7.
     """
     counter = _counter or _load()
-    try:
+    if counter is estimate_tokens:
         return counter(text)
-    except UnicodeEncodeError:
-        return counter(text.encode("utf-8", "replace").decode("utf-8"))
+    if not text.isascii():
+        text = text.encode("utf-8", "replace").decode("utf-8")
+    pieces = _SPECIAL.split(text)
+    return sum(counter(piece) for piece in pieces if piece) + len(pieces) - 1
 
 
 def estimate_tokens(text: str) -> int:
-    """The fallback: one token per four bytes of UTF-8, rounded up."""
-    return -(-len(text.encode("utf-8", "surrogatepass")) // 4)
+    """The fallback: one token per four bytes of UTF-8, rounded down."""
+    return len(text.encode("utf-8", "surrogatepass")) // 4
 
 
 def _load() -> Callable[[str], int]:

@@ -20,6 +20,7 @@ from murmur.inference.tests.guest_side import Keys, keyed
 from murmur.inference.tests.upstream import Handler, answering, plain, serving
 from murmur.inference.tokens import count_tokens
 from murmur.manifest.inference import Retry
+from murmur.trace.content import canonical
 
 KEY = "sk-live-1234567890"
 HISTORY: list[dict[str, Any]] = [
@@ -418,3 +419,21 @@ def test_a_cancelled_wait_ends_at_once() -> None:
             REQUEST, slow, cancel=cancel, on_retry=lambda _: cancel.set()
         )
     assert answered.called.retry_stopped == "canceled"
+
+
+def test_every_piece_that_the_trace_hashes_is_a_substring_of_the_request() -> None:
+
+    request = TurnRequest(
+        model="m",
+        max_tokens=5,
+        messages=[
+            {"role": "user", "id": "msg_1", "content": [{"type": "text", "text": "ü \ud800"}]},
+            {"role": "assistant", "content": [{"type": "tool_call", "name": "b", "id": "a"}]},
+        ],
+        tools=[{"name": "t", "parameters": {"type": "object", "b": 1, "a": 2}}],
+        system="s",
+    )
+    payload = request.payload()
+    members = request.members()
+    for piece in (members["tools"], *members["messages"], members["system"]):
+        assert canonical(piece).decode() in payload
