@@ -1,4 +1,4 @@
-"""Compiling artifacts outside a session: what `mur install` does after it has stored them.
+"""Compiling artifacts outside a session, for `mur install` and `mur precompile`.
 
 The engine runs in throw-away hosts of a zygote of our own, as in a session; this process never
 loads it. spec/registry.md 12 and 16, design/decisions.md 7.
@@ -7,13 +7,20 @@ loads it. spec/registry.md 12 and 16, design/decisions.md 7.
 import contextlib
 import functools
 import os
+import tempfile
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
-from murmur.core.diagnostics import MurmurError
+from murmur.core.diagnostics import MurmurError, printable
 from murmur.core.home import Home
 from murmur.store.compiled import Compile, CompiledCache, build_facts
 from murmur.store.payload import Payload
+
+COMPILED = "compiled"
+ALREADY_STORED = "already_stored"
+FAILED = "failed"
 
 
 @contextlib.contextmanager
@@ -40,27 +47,56 @@ def compiler() -> Iterator[tuple[str, Compile]]:
 
 
 def precompile(payloads: Sequence[Payload], home: Home) -> list[bool]:
-    """Compiles every payload that has no sound form yet; whether each now has one.
+    """Compiles every payload that has no sound form yet; whether each now has one in the cache.
 
     Never fails: what does not compile here compiles, or fails, at its first launch.
+    """
+    cache = CompiledCache(home)
+    return [outcome != FAILED for outcome, _ in compile_all(payloads, cache, discard=False)]
+
+
+def compile_all(
+    payloads: Sequence[Payload], cache: CompiledCache, *, discard: bool
+) -> list[tuple[str, str]]:
+    """For every payload, in order: `compiled`, `already_stored` or `failed`, and why it failed.
+
+    Several at a time; equal payloads one after the other, so that one compile serves all of them.
+    With `discard` a form that the cache cannot take, or may not, is compiled and thrown away;
+    without, it is not compiled.
     """
     from murmur.guest.client import CompileFailed, GuestsFailed
     from murmur.sandbox.helper import HelperMissing
     from murmur.sandbox.results import SetUpFailed
 
     expected = (CompileFailed, GuestsFailed, HelperMissing, MurmurError, OSError, SetUpFailed)
+    if not payloads:
+        return []
+    turns = {payload.sha256: threading.Lock() for payload in payloads}
     try:
-        with compiler() as (key, compile_form):
-            cache = CompiledCache(home)
+        with compiler() as (key, compile_form), tempfile.TemporaryDirectory() as scratch:
 
-            def one(payload: Payload) -> bool:
+            def one(payload: Payload) -> tuple[str, str]:
                 try:
-                    cache.ensure(payload.sha256, key, payload.component, compile_form)
-                except expected:
-                    return False
-                return True
+                    with turns[payload.sha256]:
+                        form = cache.ensure(
+                            payload.sha256,
+                            key,
+                            payload.component,
+                            compile_form,
+                            Path(scratch) if discard else None,
+                        )
+                        if not form.kept:
+                            form.path.unlink()
+                except expected as failure:
+                    return FAILED, _reason(failure)
+                return (COMPILED if form.fresh else ALREADY_STORED), ""
 
             with ThreadPoolExecutor(max(1, min(len(payloads), os.cpu_count() or 1))) as pool:
                 return list(pool.map(one, payloads))
-    except expected:
-        return [False] * len(payloads)
+    except expected as failure:
+        return [(FAILED, _reason(failure))] * len(payloads)
+
+
+def _reason(failure: Exception) -> str:
+    text = failure.message if isinstance(failure, MurmurError) else str(failure)
+    return printable(text.splitlines()[0]) if text else type(failure).__name__

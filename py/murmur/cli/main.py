@@ -37,6 +37,14 @@ COMMANDS: Final[Mapping[str, Registered]] = {
         "murmur.cli.install",
         "Fetch and install artifacts from the global store, the configured sources, or a file",
     ),
+    "precompile": Registered(
+        "murmur.cli.precompile",
+        "Compile WASM artifact files for this machine, so their first launch skips compiling",
+        {"precompile --json": 1},
+    ),
+    "list": Registered(
+        "murmur.cli.list", "List installed artifacts in the project or global store"
+    ),
     "doctor": Registered(
         "murmur.cli.doctor",
         "Check every artifact declared in murmur.yaml against the project and global stores",
@@ -50,6 +58,12 @@ COMMANDS: Final[Mapping[str, Registered]] = {
         "murmur.cli.run",
         "Run a capsule with lockfile-aware artifact resolution",
         {"run --explain-scope --json": 1, "run --json": 1},
+    ),
+    "search": Registered(
+        "murmur.cli.search", "Search an artifact index for artifacts matching a keyword"
+    ),
+    "index": Registered(
+        "murmur.cli.index", "Write the artifact index for one release's .mur.zip assets"
     ),
     "config": Registered("murmur.cli.config", "Write single keys of the configuration files"),
     "schema": Registered(

@@ -1,23 +1,50 @@
 """The bytes of one archive, held so that nobody can change them between two looks at them.
 
 What is verified must be what is read afterwards. A small archive is held in memory, a larger one
-in an unlinked temporary file of ours, so memory stays flat whatever an archive's size.
+in an unlinked temporary file of ours, and so is every one once many small ones are held: memory
+stays flat whatever the sizes and the number of archives.
 """
 
 import hashlib
-import io
 import os
 import stat
 import tempfile
+import threading
+import weakref
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO, Final, Self
 
 CHUNK: Final = 1 << 18
 IN_MEMORY: Final = 8 << 20
+"""The most that one archive takes of memory."""
+ALL_IN_MEMORY: Final = 24 << 20
+"""The most that all archives held at a time take together."""
 
 
 class NotAFile(OSError):
     """A path that names something other than a regular file."""
+
+
+class _Budget:
+    """What of `ALL_IN_MEMORY` is left; a content gives its share back when it is dropped."""
+
+    def __init__(self, left: int) -> None:
+        self._left = left
+        self._lock = threading.Lock()
+
+    def take(self, size: int) -> bool:
+        with self._lock:
+            if size > self._left:
+                return False
+            self._left -= size
+            return True
+
+    def give(self, size: int) -> None:
+        with self._lock:
+            self._left += size
+
+
+_budget = _Budget(ALL_IN_MEMORY)
 
 
 class Content:
@@ -53,25 +80,40 @@ def hold(pieces: Iterable[bytes]) -> Content:
     """Takes everything that `pieces` gives. Raises what they raise, and OSError."""
     digest = hashlib.sha256()
     size = 0
-    small = io.BytesIO()
+    small = bytearray()
     large: BinaryIO | None = None
     try:
         for piece in pieces:
             digest.update(piece)
             size += len(piece)
             if large is None and size > IN_MEMORY:
-                large = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - it outlives us
-                _write(large, small.getbuffer())
-                small = io.BytesIO()
+                large, small = _spilled(small), bytearray()
             if large is None:
-                small.write(piece)
+                small += piece
             else:
                 _write(large, memoryview(piece))
+        if large is None and not _budget.take(size):
+            large, small = _spilled(small), bytearray()
     except BaseException:
         if large is not None:
             large.close()
         raise
-    return Content(small.getvalue() if large is None else large, size, digest.hexdigest())
+    if large is not None:
+        return Content(large, size, digest.hexdigest())
+    content = Content(bytes(small), size, digest.hexdigest())
+    weakref.finalize(content, _budget.give, size)
+    return content
+
+
+def _spilled(data: bytearray) -> BinaryIO:
+    """An unlinked temporary file that begins with `data`. Raises OSError."""
+    large: BinaryIO = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - it outlives us
+    try:
+        _write(large, memoryview(data))
+    except BaseException:
+        large.close()
+        raise
+    return large
 
 
 def hold_file(path: str | os.PathLike[str]) -> Content:

@@ -8,6 +8,7 @@ import contextlib
 import dataclasses
 import os
 import secrets
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal
@@ -21,6 +22,7 @@ from murmur.store.scalars import yaml_scalar
 LOCK_FILE: Final = "murmur.lock"
 LOCK_VERSION: Final = 3
 _LIMIT: Final = 1 << 20
+_STALE_SECONDS: Final = 3600
 
 Origin = Literal["operator", "runtime"]
 
@@ -224,9 +226,13 @@ def render_lock(lock: Lock) -> str:
 
 
 def write_lock(path: Path, lock: Lock) -> None:
-    """Replaces the lock whole. Raises E-RUN-003 for an invalid one and E-IO-003."""
+    """Replaces the lock whole. Raises E-RUN-003 for an invalid one and E-IO-003.
+
+    What writers that were killed left beside it is swept away.
+    """
     text = render_lock(lock)
     parse_lock(text, path)
+    _sweep(path.parent)
     temporary = path.with_name(f".{LOCK_FILE}.{secrets.token_hex(8)}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
@@ -242,6 +248,14 @@ def write_lock(path: Path, lock: Lock) -> None:
         raise error(
             "E-IO-003", what=f"{path} cannot be written", reason=failure.strerror, hint=""
         ) from failure
+
+
+def _sweep(project: Path) -> None:
+    """Removes temporary files that no writer can still be about to rename."""
+    for left in project.glob(f".{LOCK_FILE}.*.tmp"):
+        with contextlib.suppress(OSError):
+            if time.time() - left.lstat().st_mtime > _STALE_SECONDS:
+                left.unlink()
 
 
 @contextlib.contextmanager

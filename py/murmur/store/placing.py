@@ -1,13 +1,18 @@
-"""Putting several files of one payload in place, all or none. spec/registry.md 9.
+"""Putting several files of one payload in place, all or none, whatever kills us on the way.
 
-Temporary siblings are created exclusively, synced and renamed in the order given. An older file
-of that name keeps a second name until every rename is done, and gets its own back on failure.
+A version's directory is made anew beside the old one, with second names of the files that stay,
+and takes its place in one step of the kernel; so there is no moment at which a zip stands beside
+the hash of another. spec/registry.md 9 renames three temporary siblings one after another, which
+a kill between two of them would leave half done: that is the way taken only where the system
+cannot exchange two directories.
 """
 
 import contextlib
+import errno
+import functools
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from murmur.store.content import CHUNK, Content
@@ -15,14 +20,113 @@ from murmur.store.content import CHUNK, Content
 Piece = tuple[str, str, Content]
 """A short word for the temporary name, the final name, the content."""
 
+_EXCHANGE = 2  # RENAME_EXCHANGE
+_AT_FDCWD = -100
+_CANNOT = (errno.EINVAL, errno.ENOSYS, errno.EXDEV, errno.EOPNOTSUPP, errno.EPERM)
+
 
 def place(directory: Path, pieces: Sequence[Piece]) -> None:
-    """Puts the pieces into `directory` in order. Raises OSError, with everything as it was before.
+    """Puts the pieces into `directory`. Raises OSError, with everything as it was before.
 
-    The caller holds the directory's lock. Pieces that already stand there byte for byte are left
-    alone, so that storing the same payload again never disturbs a reader.
+    The caller holds the lock of the folder that `directory` is in, which exists. Pieces that
+    already stand there byte for byte are left alone, so that storing the same payload again never
+    disturbs a reader. What a killed writer of any of the versions there left is swept away.
     """
+    _sweep(directory.parent)
     wanted = [piece for piece in pieces if not _stands(directory / piece[1], piece[2])]
+    if not wanted:
+        return
+    fresh = directory.with_name(f".{directory.name}.{secrets.token_hex(8)}.tmp")
+    try:
+        os.mkdir(fresh)
+        _carry_over(directory, fresh, {name for _, name, _ in wanted})
+        for _, name, content in wanted:
+            _write_synced(fresh / name, content)
+        _sync_directory(fresh)
+        exchanged = _take_place(fresh, directory)
+    finally:
+        _remove(fresh)
+    if not exchanged:
+        _place_one_by_one(directory, wanted)
+    with contextlib.suppress(OSError):
+        _sync_directory(directory.parent)
+
+
+def _carry_over(old: Path, fresh: Path, replaced: set[str]) -> None:
+    """Gives the files of a version that stay a second name in its new directory."""
+    try:
+        names = os.listdir(old)
+    except FileNotFoundError:
+        return
+    for name in names:
+        if name in replaced or name.endswith(".tmp"):
+            continue
+        try:
+            os.link(old / name, fresh / name, follow_symlinks=False)
+        except OSError:
+            _write_synced(fresh / name, Content.of((old / name).read_bytes()))
+
+
+def _take_place(fresh: Path, directory: Path) -> bool:
+    """Makes `fresh` the directory of that name; False where the system cannot in one step."""
+    try:
+        os.rename(fresh, directory)
+        return True
+    except OSError as failure:
+        if failure.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+    try:
+        _exchange()(fresh, directory)
+        return True
+    except OSError as failure:
+        if failure.errno not in _CANNOT:
+            raise
+        return False
+
+
+@functools.cache
+def _exchange() -> Callable[[Path, Path], None]:
+    """Linux's exchange of two names in one step; elsewhere a function that raises ENOSYS."""
+    import ctypes  # takes a while, and only a payload that is replaced needs it
+
+    try:
+        renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError, TypeError):
+        return _cannot_exchange
+
+    def exchange(one: Path, other: Path) -> None:
+        first, second = os.fsencode(one), os.fsencode(other)
+        if renameat2(_AT_FDCWD, first, _AT_FDCWD, second, _EXCHANGE):
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number), str(other))
+
+    return exchange
+
+
+def _cannot_exchange(one: Path, other: Path) -> None:
+    raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), str(other))
+
+
+def _sweep(folder: Path) -> None:
+    """Removes what killed writers left: we hold the lock, so no writer is alive."""
+    for name in os.listdir(folder):
+        if name.startswith(".") and name.endswith(".tmp"):
+            _remove(folder / name)
+
+
+def _remove(directory: Path) -> None:
+    """Removes a directory of files, as far as it can be."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(directory):
+            os.unlink(directory / name)
+        os.rmdir(directory)
+
+
+def _place_one_by_one(directory: Path, wanted: Sequence[Piece]) -> None:
+    """Renames temporary siblings in order; an older file keeps a second name until all are done.
+
+    Raises OSError, with everything as it was before.
+    """
     seed = secrets.token_hex(8)
     temporary = {name: directory / f".{name}.{word}.{seed}.tmp" for word, name, _ in wanted}
     aside = {name: directory / f".{name}.{word}.{seed}.old.tmp" for word, name, _ in wanted}

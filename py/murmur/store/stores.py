@@ -1,9 +1,9 @@
 """The project store and the global store on disk. spec/registry.md 9.
 
 `<root>/<scope>/<name>/<version>/` holds one zip per platform (or one for all), each with a
-`.sha256` and a `.meta.json` beside it. Writing replaces all three under an advisory lock on the
-version directory; readers never need the lock, but take it for one second look when what they saw
-does not agree, since a writer may be between two of its renames.
+`.sha256` and a `.meta.json` beside it. Writing replaces the directory under an advisory lock on the
+one that holds the artifact's versions; readers never need the lock, but take it for one second
+look when what they saw does not agree, since a writer may have come between two of their steps.
 """
 
 import contextlib
@@ -76,7 +76,7 @@ class StoredArtifact:
         """
         content, agrees = self._read()
         if not agrees:
-            with _held(self.path.parent, exclusive=False):
+            with holding_version(self.path.parent, exclusive=False):
                 content, agrees = self._read()
         if not agrees:
             raise error(
@@ -140,8 +140,8 @@ class Store:
         """
         directory = self.directory(full_name, version)
         found = self._look(directory, full_name, version, platform)
-        if found is None and directory.is_dir():
-            with _held(directory, exclusive=False):
+        if found is None and directory.parent.is_dir():
+            with holding_version(directory, exclusive=False):
                 found = self._look(directory, full_name, version, platform)
         return found
 
@@ -182,8 +182,8 @@ class Store:
         record = Record.of(full_name, payload, tag, owner_id)
         stored = StoredArtifact(self, full_name, version, tag, directory / (stem + SUFFIX))
         try:
-            directory.mkdir(parents=True, exist_ok=True)
-            with _held(directory, exclusive=True):
+            directory.parent.mkdir(parents=True, exist_ok=True)
+            with holding_version(directory, exclusive=True):
                 if not overwrite and self.holds(full_name, version, tag):
                     raise error("E-REG-003", artifact=stored.reference)
                 place(
@@ -276,12 +276,15 @@ def _io(path: Path, failure: OSError) -> MurmurError:
 
 
 @contextlib.contextmanager
-def _held(directory: Path, *, exclusive: bool) -> Iterator[None]:
-    """Holds the advisory lock of a version directory; without one where it cannot be had."""
+def holding_version(directory: Path, *, exclusive: bool) -> Iterator[None]:
+    """Holds the advisory lock on all versions of the artifact that one is of, by its directory.
+
+    Without a lock where none can be had.
+    """
     try:
         import fcntl  # not on every system, and this module must import there
 
-        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        descriptor = os.open(directory.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except (ImportError, OSError):
         yield
         return

@@ -38,8 +38,6 @@ UNPROVOKED: Final[dict[str, str]] = {
     "E-EVAL-002": _TRACES,
     "E-EVAL-003": _TRACES,
     "E-EVAL-004": _TRACES,
-    "E-IDX-001": _STORES,
-    "E-IDX-003": _STORES,
     "E-NEW-001": _SCAFFOLDING,
     "E-NEW-002": _SCAFFOLDING,
     "E-NEW-003": _SCAFFOLDING,

@@ -15,7 +15,7 @@ import murmur
 from murmur.core.diagnostics import MurmurError
 from murmur.store.archive import Archive, BadArchive, Entry, archive_bytes
 from murmur.store.build import build
-from murmur.store.content import IN_MEMORY, Content, NotAFile, hold, hold_file
+from murmur.store.content import ALL_IN_MEMORY, IN_MEMORY, Content, NotAFile, hold, hold_file
 from murmur.store.payload import open_payload
 
 from .hostile import MANIFEST, UTF8, End, Member, deflated, honest, write
@@ -285,6 +285,22 @@ def test_what_was_held_is_what_is_read_whatever_happens_to_the_file(tmp_path: Pa
         path.write_bytes(b"b" * size)
         assert b"".join(content.chunks()) == b"a" * size
         assert content.sha256 == Content.of(b"a" * size).sha256
+
+
+def test_many_small_archives_are_not_all_in_memory(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"x" * (4 << 20))
+    for _ in range(2):  # what is dropped makes room again
+        tracemalloc.start()
+        try:
+            held = [hold_file(path) for _ in range(20)]
+            size, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert size <= ALL_IN_MEMORY + (1 << 20)
+        assert {content.sha256 for content in held} == {Content.of(path.read_bytes()).sha256}
+        assert {content.read(content.size - 1, 9) for content in held} == {b"x"}
+        held.clear()
 
 
 def test_content_that_fails_on_the_way_is_not_held() -> None:

@@ -1,5 +1,6 @@
 """`murmur.lock`. spec/registry.md 11."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -262,3 +263,13 @@ def test_a_different_version_re_pins_and_other_bytes_of_the_same_one_conflict() 
     native = Pin(TOOL, "1.0.0", platforms={HOST: A})
     assert conflict(native, Pin(TOOL, "1.0.0", platforms={"darwin-aarch64": B})) is None
     assert HOST in str(conflict(native, Pin(TOOL, "1.0.0", platforms={HOST: B})))
+
+
+def test_what_a_killed_writer_left_beside_it_is_swept_away(tmp_path: Path) -> None:
+    left = tmp_path / ".murmur.lock.0123456789abcdef.tmp"
+    left.write_text("lock_version: 3\n")
+    fresh = tmp_path / ".murmur.lock.fedcba9876543210.tmp"
+    fresh.write_text("another writer's")
+    os.utime(left, (0, 0))
+    write_lock(tmp_path / "murmur.lock", Lock())
+    assert list(everything_below(tmp_path)) == [fresh.name, "murmur.lock"]

@@ -8,6 +8,7 @@ import pytest
 
 from murmur.core.diagnostics import MurmurError
 from murmur.store import placing
+from murmur.store.content import Content
 from murmur.store.names import FullName
 from murmur.store.platforms import PLATFORMS
 from murmur.store.stores import Store, resolve, resolve_all
@@ -146,6 +147,53 @@ def test_a_failed_write_leaves_everything_as_it_was(
     if overwrite:
         store.put(NAME, payload(wasm_zip()), None)
     before = everything_below(store.root)
+    write = placing._write_synced
+    calls = iter(range(100))
+
+    def flaky(path: Path, content: Content) -> None:
+        if next(calls) == failing:
+            raise OSError(28, "No space left on device")
+        write(path, content)
+
+    monkeypatch.setattr(placing, "_write_synced", flaky)
+    with pytest.raises(MurmurError) as refusal:
+        store.put(NAME, payload(wasm_zip(padding=b"new", description="other")), None)
+    assert refusal.value.code == "E-IO-003"
+    assert everything_below(store.root) == before
+
+
+def test_payloads_for_other_platforms_stay_what_they_are_when_one_is_replaced(
+    store: Store,
+) -> None:
+    name = FullName("ana/my-native")
+    for tag in PLATFORMS:
+        store.put(name, payload(native_zip()), tag)
+    before = everything_below(store.root)
+    stored = store.put(name, payload(native_zip(binary=b"#!/bin/sh\nexit\n")), PLATFORMS[0])
+    after = everything_below(store.root)
+    changed = {path for path in after if before.get(path) != after[path]}
+    assert set(after) == set(before) and {Path(path).name for path in changed} == {
+        stored.path.name,
+        stored.path.name.removesuffix(".mur.zip") + ".sha256",
+    }
+
+
+def test_what_a_killed_writer_left_is_swept_away_by_the_next(store: Store) -> None:
+    stored = store.put(NAME, payload(wasm_zip()), None)
+    left = stored.path.parent.with_name(".0.1.0.0123456789abcdef.tmp")
+    left.mkdir()
+    (left / "half").write_text("half")
+    assert store.versions(NAME) == ("0.1.0",)
+    store.put(NAME, payload(wasm_zip(version="0.2.0")), None)
+    assert not left.exists() and store.versions(NAME) == ("0.2.0", "0.1.0")
+
+
+@pytest.mark.parametrize("failing", range(3))
+def test_where_directories_cannot_be_exchanged_a_failed_write_leaves_all_as_it_was(
+    store: Store, monkeypatch: pytest.MonkeyPatch, failing: int
+) -> None:
+    store.put(NAME, payload(wasm_zip()), None)
+    before = everything_below(store.root)
     replace = os.replace
     calls = iter(range(100))
 
@@ -155,6 +203,7 @@ def test_a_failed_write_leaves_everything_as_it_was(
         replace(source, target)
 
     monkeypatch.setattr(os, "replace", flaky)
+    monkeypatch.setattr(placing, "_exchange", lambda: placing._cannot_exchange)
     with pytest.raises(MurmurError) as refusal:
         store.put(NAME, payload(wasm_zip(padding=b"new", description="other")), None)
     assert refusal.value.code == "E-IO-003"
@@ -170,11 +219,13 @@ def test_where_files_have_no_second_names_the_old_ones_come_back_too(
     def no_links(*_: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
+    def full_at_the_end(directory: Path) -> None:
+        if directory.name == "0.1.0":
+            raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "link", no_links)
-    monkeypatch.setattr(placing, "_sync_directory", full)
+    monkeypatch.setattr(placing, "_exchange", lambda: placing._cannot_exchange)
+    monkeypatch.setattr(placing, "_sync_directory", full_at_the_end)
     with pytest.raises(MurmurError):
         store.put(NAME, payload(wasm_zip(padding=b"new", description="other")), None)
     assert everything_below(store.root) == before
