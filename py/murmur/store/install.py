@@ -13,7 +13,7 @@ from murmur.core.diagnostics import MurmurError, error
 from murmur.store.checks import conflict
 from murmur.store.fetching import Fetcher, Planned
 from murmur.store.levels import misfits, served_level
-from murmur.store.lock import Lock, Pin, lock_path, pin_payloads, read_lock
+from murmur.store.lock import Lock, Pin, holding, lock_path, merge_pins, read_lock
 from murmur.store.names import LOCAL_SCOPE, FullName, version_order
 from murmur.store.platforms import UNKNOWN, host_platform, split_tag
 from murmur.store.publish import read_archive_file
@@ -134,19 +134,25 @@ def from_file(path: str) -> Ready:
 def store_all(ready: Sequence[Ready], target: Target) -> Installed:
     """Stores every payload and writes the project's pins once.
 
-    Raises E-RUN-003 and E-REG-005 before anything is written, then E-IO-003.
+    A project is held meanwhile, so that of two installs at once the second sees what the first
+    pinned. Raises E-RUN-003 and E-REG-005 before anything is written, then E-IO-003.
     """
-    project = target.project is not None
-    pins = [_pin(item) for item in ready if item.pinned] if project else []
-    if target.project is not None:
-        _check_lock(read_lock(lock_path(target.project)), pins)
+    if target.project is None:
+        _put(ready, target)
+        return Installed(tuple(ready))
+    pins = [_pin(item) for item in ready if item.pinned]
+    path = lock_path(target.project)
+    with holding(target.project):
+        _check_lock(read_lock(path), pins)
+        _put(ready, target)
+        _, adopted = merge_pins(pins, path)
+    return Installed(tuple(ready), adopted)
+
+
+def _put(ready: Sequence[Ready], target: Target) -> None:
     for item in ready:
         if not item.present:
             target.store.put(item.name, item.payload, item.tag, owner_id=item.owner_id)
-    if target.project is None:
-        return Installed(tuple(ready))
-    _, adopted = pin_payloads(pins, lock_path(target.project))
-    return Installed(tuple(ready), adopted)
 
 
 def _open(found: StoredArtifact, target: Store) -> Ready:

@@ -285,13 +285,18 @@ def pin_payloads(pins: Sequence[Pin], path: Path) -> tuple[Lock, tuple[Pin, ...]
     Returns the lock and every runtime pin that was adopted. Raises as read and write do.
     """
     with holding(path.parent):
-        before = read_lock(path)
-        lock = before or Lock()
-        adopted = []
-        for pin in pins:
-            lock, taken = lock.merge(pin)
-            if taken is not None:
-                adopted.append(taken)
-        if lock != before:
-            write_lock(path, lock)
+        return merge_pins(pins, path)
+
+
+def merge_pins(pins: Sequence[Pin], path: Path) -> tuple[Lock, tuple[Pin, ...]]:
+    """What `pin_payloads` does, for a caller that holds the project's lock (`holding`) already."""
+    before = read_lock(path)
+    lock = before or Lock()
+    adopted = []
+    for pin in pins:
+        lock, taken = lock.merge(pin)
+        if taken is not None:
+            adopted.append(taken)
+    if lock != before:
+        write_lock(path, lock)
     return lock, tuple(adopted)
