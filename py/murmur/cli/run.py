@@ -4,12 +4,9 @@ The main thread runs one event loop (door, gateway, signals); the session's task
 worker thread. CLI reference, *mur run*; spec/sessions.md 6.4.
 """
 
-import asyncio
 import contextlib
 import os
-import socket
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +18,8 @@ from murmur.core.process import forbid_reading
 from murmur.core.streams import complain, emit, keep_lost_lines, report
 
 if TYPE_CHECKING:
+    import socket
+
     from murmur.door.server import DoorServer
     from murmur.door.tokens import DoorTokens
     from murmur.guest.client import Guests
@@ -161,12 +160,14 @@ def _launch(flags: "Flags", zygote: _Zygote, started: float, stopping: Stopping)
     from murmur.session.launch import read_launch
     from murmur.session.notices import AT_LAUNCH, keep
     from murmur.session.prepare import prepare
-    from murmur.session.stage import stage
 
     prepared = prepare(read_launch(flags, os.environ, started))
     for notice in prepared.notices:
         complain(notice)
     guests = zygote.guests()
+    _import_the_rest()
+    from murmur.session.stage import stage
+
     staged = stage(prepared, guests)
     # Until the process ends: the status and the error after it may meet a closed stream too.
     keep_lost_lines(lambda line: keep(staged.directories.records_root, line))
@@ -176,9 +177,17 @@ def _launch(flags: "Flags", zygote: _Zygote, started: float, stopping: Stopping)
         for found in staged.warnings:
             if found.code not in AT_LAUNCH:
                 report(found)
+        import asyncio
+
         return asyncio.run(_serve(staged, guests, stopping))
     finally:
         staged.discard()
+
+
+def _import_the_rest() -> None:
+    """Loads what serving takes now: staging waits for the zygote, which is still loading itself."""
+    import murmur.door.server
+    import murmur.session.run  # noqa: F401
 
 
 def _allow_folders(staged: "Staged", lockdown: "GuestLockdown") -> None:
@@ -192,7 +201,7 @@ def _allow_folders(staged: "Staged", lockdown: "GuestLockdown") -> None:
     )
 
 
-def _bind(staged: "Staged") -> socket.socket:
+def _bind(staged: "Staged") -> "socket.socket":
     """Binds the door. Raises E-RUN-010; warns W-SEC-032 for a public door off loopback."""
     from murmur.door.bind import bind
     from murmur.door.exposure import exposure
@@ -212,6 +221,9 @@ def _bind(staged: "Staged") -> socket.socket:
 
 async def _serve(staged: "Staged", guests: "Guests", stopping: Stopping) -> "Outcome":
     """Serves the door and the gateway while the worker thread runs the session's tasks."""
+    import asyncio
+    from concurrent.futures import ThreadPoolExecutor
+
     from murmur.door.bind import door_address
     from murmur.inference.gateway import Gateway
     from murmur.session.run import Outcome, end_session, run_tasks
@@ -226,6 +238,7 @@ async def _serve(staged: "Staged", guests: "Guests", stopping: Stopping) -> "Out
         await gateway.start()
         closing.push_async_callback(gateway.close)
         worker = closing.enter_context(ThreadPoolExecutor(1, thread_name_prefix="murmur-tasks"))
+        worker.submit(_warm, guests)
 
         listener: socket.socket | None = None
 
@@ -247,7 +260,15 @@ async def _serve(staged: "Staged", guests: "Guests", stopping: Stopping) -> "Out
     return outcome
 
 
-async def _open_door(session: "Session", listener: socket.socket, url: str) -> "DoorServer":
+def _warm(guests: "Guests") -> None:
+    """Starts the drivers' host while the door opens; whether it can be had, the first call says."""
+    from murmur.guest.processes import GuestsFailed
+
+    with contextlib.suppress(GuestsFailed, OSError):
+        guests.warm("drivers")
+
+
+async def _open_door(session: "Session", listener: "socket.socket", url: str) -> "DoorServer":
     """Serves the door, writes the running record, prints where the capsule is."""
     from murmur.core.tasks import Acceptance
     from murmur.door.card import CardFacts

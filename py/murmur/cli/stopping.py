@@ -10,7 +10,6 @@ that hangs.
 """
 
 import _thread
-import asyncio
 import contextlib
 import os
 import signal
@@ -18,7 +17,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import asyncio
 
 TEARDOWN_SECONDS: Final = 20.0
 
@@ -65,7 +67,7 @@ class Stopping:
         """From now on a signal raises nothing: it waits for `attach`."""
         self._deferred = True
 
-    def attach(self, loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> None:
+    def attach(self, loop: "asyncio.AbstractEventLoop", stop: Callable[[], None]) -> None:
         """Lets `loop` call `stop` at the first signal; at once when one has come already."""
         self._stop = lambda: _call_in(loop, stop)
         if self._asked:
@@ -87,7 +89,7 @@ class Stopping:
         os._exit(status)
 
 
-def _call_in(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> None:
+def _call_in(loop: "asyncio.AbstractEventLoop", stop: Callable[[], None]) -> None:
     """A handler interrupts whatever the main thread does, a board's lock included: it only asks."""
     with contextlib.suppress(RuntimeError):
         # The loop is closed: the session has ended by itself.

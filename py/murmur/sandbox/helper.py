@@ -2,12 +2,16 @@
 
 import os
 import shutil
+import signal
 import sys
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
 NAME: Final = "mur-sandbox"
+END_S: Final = 5.0
+
 _VARIABLE: Final = "MURMUR_SANDBOX_HELPER"
 
 
@@ -74,3 +78,24 @@ def spawn(
     actions = [(os.POSIX_SPAWN_DUP2, source, target) for target, source in enumerate(stdio)]
     actions += [(os.POSIX_SPAWN_DUP2, each, each) for each in kept if each >= 0]
     return os.posix_spawn(helper, [NAME, *arguments], {}, file_actions=actions)
+
+
+def reap(pid: int, seconds: float = END_S) -> int | None:
+    """The wait status of a helper about to end, killed if it does not; None if it is lost."""
+    deadline = time.monotonic() + seconds
+    delay = 0.0002
+    killed = False
+    while True:
+        try:
+            done, status = os.waitpid(pid, os.WNOHANG)
+        except ChildProcessError:
+            return None
+        if done:
+            return status
+        if time.monotonic() > deadline:
+            if killed:
+                return None
+            os.kill(pid, signal.SIGKILL)
+            killed, deadline = True, time.monotonic() + 1.0
+        time.sleep(delay)
+        delay = min(delay * 2, 0.02)

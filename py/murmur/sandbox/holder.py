@@ -5,19 +5,17 @@ import os
 import select
 import signal
 import socket
-import time
 from pathlib import Path
 from typing import Final
 
 from murmur.sandbox import reports
-from murmur.sandbox.helper import above_stdio, spawn
+from murmur.sandbox.helper import END_S, above_stdio, reap, spawn
 from murmur.sandbox.launchspec import LaunchSpec, encode, memfd
 from murmur.sandbox.policy import CommandPolicy
 from murmur.sandbox.reports import Report
 from murmur.sandbox.results import SetUpFailed
 
 _START_S: Final = 20.0
-_END_S: Final = 5.0
 
 
 @dataclasses.dataclass(slots=True)
@@ -52,7 +50,7 @@ class Holder:
             signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
         except ProcessLookupError:
             pass
-        gone = _ended(self.pidfd, _END_S)
+        gone = _ended(self.pidfd, END_S)
         try:  # it is ours to reap only if this process adopts orphans
             os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED | os.WNOHANG)
         except OSError:
@@ -141,24 +139,3 @@ def _first_report(channel: socket.socket) -> Report | None:
 def _held(report: Report, lifeline: int) -> Holder:
     pidfd, workdir, *rest = (above_stdio(each) for each in report.descriptors)
     return Holder(pidfd, workdir, rest[0] if rest else -1, "MEMFD_NOEXEC" in report.facts, lifeline)
-
-
-def reap(pid: int, seconds: float = _END_S) -> int | None:
-    """The wait status of a helper about to end, killed if it does not; None if it is lost."""
-    deadline = time.monotonic() + seconds
-    delay = 0.0002
-    killed = False
-    while True:
-        try:
-            done, status = os.waitpid(pid, os.WNOHANG)
-        except ChildProcessError:
-            return None
-        if done:
-            return status
-        if time.monotonic() > deadline:
-            if killed:
-                return None
-            os.kill(pid, signal.SIGKILL)
-            killed, deadline = True, time.monotonic() + 1.0
-        time.sleep(delay)
-        delay = min(delay * 2, 0.02)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final, Literal
 
 from murmur.sandbox import reports
-from murmur.sandbox.holder import reap
+from murmur.sandbox.helper import reap
 from murmur.sandbox.launchspec import constant
 from murmur.sandbox.reports import Report
 from murmur.sandbox.results import PREFIX, CommandResult
