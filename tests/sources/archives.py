@@ -29,13 +29,16 @@ def component(*exports: str) -> bytes:
 def wasm(
     name: str,
     version: str = "1.0.0",
-    interface: str = SERVED,
+    interface: str | None = SERVED,
     padding: bytes = b"",
     runtime: str = "tool",
 ) -> tuple[str, bytes]:
-    """A WASM artifact's asset: file name and bytes."""
+    """A WASM artifact's asset: file name and bytes. Without an interface it can be compiled."""
     manifest = f"name: {name}\nversion: {version}\nruntime: {runtime}\n".encode()
-    entries = [Entry("murmur.yaml", manifest), Entry("capsule.wasm", component(interface))]
+    entries = [
+        Entry("murmur.yaml", manifest),
+        Entry("capsule.wasm", component(*filter(None, [interface]))),
+    ]
     if padding:
         entries.append(Entry("padding", padding))
     return f"{name}-{version}.mur.zip", archive_bytes(entries)

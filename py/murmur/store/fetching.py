@@ -8,10 +8,11 @@ here. spec/registry.md 12, 13 and 18.
 
 import dataclasses
 import functools
+import os
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from typing import BinaryIO, Final, Protocol
 
 from murmur.core.diagnostics import MurmurError, error
 from murmur.store.choosing import candidates, choose
@@ -31,6 +32,8 @@ from murmur.store.transport import Absent, Stopped, Transfer, Unanswered
 
 AT_ONCE: Final = 6
 """How many payloads are downloaded at a time; indexes and releases likewise."""
+
+_IN_MEMORY: Final = 16 << 20
 
 
 class Watcher(Protocol):
@@ -84,6 +87,8 @@ class Fetcher:
         self._check = check
         self._watcher = watcher or Unwatched()
         self._indexes: dict[str, Index] = {}
+        self._lock = threading.Lock()
+        self._room = _IN_MEMORY
 
     def plan(self, missing: Sequence[Pinned]) -> list[Planned | MurmurError]:
         """How to fetch what no store holds, or why it cannot be, in order.
@@ -265,6 +270,15 @@ class Fetcher:
             raise absent(item, source, reason)
         return Planned(item.name.scope, source, asset, file.platform, owner_id, item, file.sha256)
 
+    def _held(self, spool: BinaryIO, size: int, sha256: str) -> Content:
+        """What was downloaded: small ones in memory, which spares descriptors, up to a total."""
+        with self._lock:
+            if size > self._room:
+                return Content(spool, size, sha256)
+            self._room -= size
+        with spool:
+            return Content(os.pread(spool.fileno(), size, 0), size, sha256)
+
     def _fetch(self, stop: threading.Event, plan: Planned) -> Ready:
         self._watcher.begins(plan.label, plan.asset.size)
         observe = functools.partial(self._watcher.has, plan.label)
@@ -281,7 +295,7 @@ class Fetcher:
                     found=sha256,
                     hint="the file was changed after it was indexed: ask its publisher",
                 )
-            payload = open_payload(Content(spool, spool.tell(), sha256), plan.label)
+            payload = open_payload(self._held(spool, spool.tell(), sha256), plan.label)
         except Absent:
             reason = f"is listed at {plan.source.label}, and {plan.asset.name} is not there"
             raise absent(plan.label, plan.source, reason) from None

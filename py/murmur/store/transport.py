@@ -148,6 +148,8 @@ class Web:
             raise _failure(failure.reason) from None
         except (OSError, http.client.HTTPException) as failure:
             raise _failure(failure) from None
+        except ValueError:
+            raise Unanswered("it leads to what is no URL") from None
         assert isinstance(response, http.client.HTTPResponse)
         encoding = response.headers.get("Content-Encoding", "identity")
         if encoding != "identity":
