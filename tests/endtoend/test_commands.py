@@ -45,6 +45,18 @@ def test_an_unlisted_binary_is_refused_by_the_kernel(place: Place, project: Path
     assert "uid=" not in call["output"]
 
 
+def test_what_an_interpreter_answered_is_kept_privately_and_not_asked_again(
+    place: Place, project: Path
+) -> None:
+    kept = place.home / ".murmur" / "host_facts"
+    _run(place, project, "bash", "true")
+    first = {each.name: each.stat().st_ino for each in kept.iterdir()}
+    assert first, "python3 is in shell.allow"
+    assert kept.stat().st_mode & 0o777 == 0o700
+    _run(place, project, "bash", "true")
+    assert {each.name: each.stat().st_ino for each in kept.iterdir()} == first
+
+
 def test_connecting_out_is_refused_and_nothing_arrives(place: Place, project: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(0.2)
@@ -96,3 +108,21 @@ def test_a_command_sees_its_own_home_and_none_of_the_hosts_secrets(
     )
     assert f"{records}/home\nkey=\n" in output
     assert "sk-secret-value" not in output
+
+
+def test_a_write_below_a_read_only_path_is_refused_before_it_runs(
+    place: Place, project: Path
+) -> None:
+    granted = {**SHELL, "filesystem": {"read_only": ["tests"]}}
+    turns = [shell_turn("bash", "mkdir tests && echo x > tests/a"), {"text": "done"}]
+    write_manifest(project, replay(turns, capabilities=granted))
+    done = place.mur("run", "--verbose", "--task", "go", cwd=project)
+    if "E-CAP-005" in done.stderr or "E-RUN-012" in done.stderr:
+        pytest.skip(f"this host cannot contain commands: {done.stderr.splitlines()[-2]}")
+    assert done.returncode == 0, done.stderr
+    assert "warning[W-SEC-017]" in done.stderr and "python3" in done.stderr
+    line = next(line for line in done.stdout.splitlines() if line.startswith("records: "))
+    kinds = [event["event_type"] for event in read_trace(Path(line.removeprefix("records: ")))]
+    assert "protected_path_denied" in kinds and "shell" not in kinds and "tool_call" not in kinds
+    workdir = next(line for line in done.stdout.splitlines() if line.startswith("workdir: "))
+    assert not (Path(workdir.removeprefix("workdir: ")) / "tests").exists()

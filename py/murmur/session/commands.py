@@ -4,15 +4,19 @@ spec/sessions.md 14.2 and 14.3. One `CommandSession` holds the session's namespa
 scope bounds all of its commands together.
 """
 
+import contextlib
 import dataclasses
+import os
 import threading
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from murmur.core.diagnostics import error, warning
+from murmur.core.safefs import Root, open_root
 from murmur.manifest import limits
 from murmur.sandbox import resources
-from murmur.sandbox.cgroup import Scope, create_scope, try_scope
+from murmur.sandbox.cgroup import Scope, create_scope, sweep, try_scope
 from murmur.sandbox.environment import command_environment
 from murmur.sandbox.hierarchy import Blocked
 from murmur.sandbox.policy import (
@@ -124,6 +128,8 @@ def open_scope(staged: Staged) -> Scope | None:
     if not staged.containment.reading.linux:
         tell(records, warning("W-SEC-010"))
         return None
+    with contextlib.suppress(OSError):
+        sweep()  # of runtimes that were killed
     demanded = _resources(staged.capsule.capabilities.resources)
     workdir = str(staged.directories.work)
     if not staged.prepared.config.cgroup_optional:
@@ -165,9 +171,14 @@ def open_commands(staged: Staged, scope: Scope | None, url: str) -> Commands | N
         home=str(directories.commands_home),
     )
     try:
-        policy = derive(
-            staged.containment.reading, folders, demands, host.get("PATH", "/usr/bin:/bin")
-        )
+        with host_facts(staged) as facts:
+            policy = derive(
+                staged.containment.reading,
+                folders,
+                demands,
+                host.get("PATH", "/usr/bin:/bin"),
+                facts,
+            )
     except (UnusableFolder, OSError) as failure:
         raise error(
             "E-IO-003",
@@ -186,6 +197,27 @@ def open_commands(staged: Staged, scope: Scope | None, url: str) -> Commands | N
     )
     session = open_session(policy, scope, staged.containment.helper)
     return Commands(staged, policy, scope, session, env)
+
+
+@contextlib.contextmanager
+def host_facts(staged: Staged) -> Iterator[Root | None]:
+    """Where facts on interpreters are kept between sessions; None where they cannot be kept.
+
+    None as well with a home in the work folder: a command could write there what the next session
+    grants.
+    """
+    if staged.prepared.home_inside:
+        yield None
+        return
+    with contextlib.ExitStack() as held:
+        facts = None
+        try:
+            home = held.enter_context(open_root(staged.prepared.launch.home.root))
+            facts = held.enter_context(home.sub("host_facts", create=True))
+            os.fchmod(facts.fileno(), 0o700)
+        except OSError:
+            facts = None
+        yield facts
 
 
 def _resources(declared: limits.Resources) -> resources.Resources:
