@@ -43,7 +43,8 @@ def start(box: Box, *arguments: str, **options: int) -> subprocess.Popen[bytes]:
         cwd=box.cwd,
         env=box.environment,
         stdin=subprocess.DEVNULL,
-        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},  # type: ignore[call-overload]
+        stdout=options.get("stdout", subprocess.PIPE),
+        stderr=options.get("stderr", subprocess.PIPE),
     )
 
 
@@ -229,3 +230,28 @@ def test_many_artifacts_need_few_descriptors(box: Box, github: GitHubServer) -> 
     _, complaints = process.communicate(timeout=60)
     assert process.returncode == 0, complaints
     assert len(box.lock().pins) == 60
+
+
+def test_a_project_install_keeps_the_host_facts_of_allowlisted_binaries(
+    box: Box, github: GitHubServer
+) -> None:
+    github.publish(DEFAULTS, "v1", skill("skill-x"))
+    text = (
+        "name: capsule\nversion: 0.1.0\nruntime: capsule\ncapabilities:\n  shell: {allow: [%s]}\n"
+    )
+    manifest = box.cwd / "murmur.yaml"
+    manifest.write_text(text % "cat, perl, no-such-binary")
+    installed = "Installed murmur/skill-x@1.0.0 (project store)"
+    done = box.run("install", "murmur/skill-x@1.0.0")
+    assert done.stdout.splitlines() == [installed, "Kept host facts for 2 allowlisted binaries"]
+    assert (done.returncode, done.stderr) == (0, "")
+    facts = box.home / ".murmur" / "host_facts"
+    assert len(list(facts.iterdir())) == 2 and facts.stat().st_mode & 0o777 == 0o700
+    # One that is there already is kept, none is a line less; neither does -g nor --no-precompile.
+    manifest.write_text(text % "cat")
+    assert "Kept host facts for 1 allowlisted binary" in box.run("install").stdout
+    manifest.write_text(text % "no-such-binary")
+    assert box.run("install").stdout == ""
+    manifest.write_text(text % "cat")
+    assert "Kept" not in box.run("install", "--no-precompile").stdout
+    assert "Kept" not in box.run("install", "-g", "murmur/skill-x@1.0.0").stdout

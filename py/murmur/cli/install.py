@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from murmur.core.diagnostics import error, printable
+from murmur.core.diagnostics import MurmurError, error, printable
 from murmur.core.home import Home, home_path, open_home
 from murmur.core.streams import complain, emit, report
 
@@ -79,8 +79,11 @@ def command(
             ready = _ready(parsed, project, target, machine, fetcher)
     installed = store_all(ready, target)
     _report(installed, target, all_platforms)
-    if not no_precompile:
-        _precompile(installed.payloads, home)
+    if no_precompile:
+        return
+    _precompile(installed.payloads, home)
+    if project is not None and target.project is not None:
+        _keep_host_facts(project, home)
 
 
 @contextlib.contextmanager
@@ -225,3 +228,30 @@ def _precompile(payloads: "Sequence[Ready]", home: Home) -> None:
     ]
     if eligible:
         precompile(eligible, home)
+
+
+def _keep_host_facts(project: Path, home: Home) -> None:
+    """Works out what the first launch would ask of the manifest's allowlisted binaries.
+
+    spec/registry.md 12, step 7: what cannot be worked out is left to that launch without a word.
+    """
+    from murmur.core.safefs import open_root
+    from murmur.manifest.parse import load_capsule
+    from murmur.sandbox.binaries import resolve
+    from murmur.sandbox.interpreters import keep
+
+    with contextlib.suppress(OSError, UnicodeDecodeError, MurmurError):
+        # Below a work folder that holds the home, a launch would not believe what is kept there.
+        if home.root.resolve().is_relative_to(project.resolve()):
+            return
+        path = project / MANIFEST
+        capsule = load_capsule(path.read_text("utf-8-sig"), str(path)).capsule
+        search = os.environ.get("PATH", "/usr/bin:/bin")
+        binaries = resolve(capsule.capabilities.shell_allow, search, ())
+        if not binaries:
+            return
+        with open_root(home.root) as root, root.sub("host_facts", create=True) as facts:
+            os.fchmod(facts.fileno(), 0o700)
+            kept = keep(binaries, search, facts)
+        if kept:
+            emit(f"Kept host facts for {kept} allowlisted binar{'y' if kept == 1 else 'ies'}")

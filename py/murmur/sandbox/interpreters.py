@@ -60,15 +60,13 @@ def runtimes(
     entry.
     """
     found: dict[str, Runtime] = {}
-    trusted = ":".join(
-        each
-        for each in path.split(":")
-        if os.path.isabs(each) and not inside(os.path.realpath(each), writable)
-    )
+    trusted = _trusted(path, writable)
     for name, binary in binaries.items():
         answer = _remembered(binary, trusted, facts)
         if answer is None:
             answer = _ask(binary, trusted, writable)
+            if answer is None:
+                continue
             _remember(binary, trusted, answer, facts)
         folders = tuple(each for each in answer.folders if not inside(each, writable))
         files = tuple(each for each in answer.files if not inside(each, writable))
@@ -77,11 +75,32 @@ def runtimes(
     return found
 
 
-def _ask(binary: Binary, path: str, writable: Sequence[str]) -> Runtime:
+def keep(binaries: Mapping[str, Binary], path: str, facts: Root) -> int:
+    """Keeps for the first session what it would ask; how many binaries something is kept of.
+
+    A binary that is no interpreter counts: that it is none is kept of it. spec/registry.md 16.
+    """
+    runtimes(binaries, path, (), facts)
+    trusted = _trusted(path, ())
+    return sum(_remembered(each, trusted, facts) is not None for each in binaries.values())
+
+
+def _trusted(path: str, writable: Sequence[str]) -> str:
+    return ":".join(
+        each
+        for each in path.split(":")
+        if os.path.isabs(each) and not inside(os.path.realpath(each), writable)
+    )
+
+
+def _ask(binary: Binary, path: str, writable: Sequence[str]) -> Runtime | None:
+    """What a binary reads; None for an interpreter that does not answer."""
     facts = elf.read_elf(binary.path)
     for symbol, arguments in _QUESTIONS:
         if facts is not None and _is(facts, symbol, binary):
             lines = _answer(binary, arguments, path)
+            if not lines:
+                return None
             entries = dict.fromkeys(os.path.realpath(line) for line in lines if line)
             kept = [each for each in entries if os.path.isdir(each) and each != "/"]
             folders = _with_path_files([each for each in kept if not inside(each, writable)])

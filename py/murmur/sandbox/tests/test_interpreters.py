@@ -151,13 +151,25 @@ def test_an_answer_is_kept_for_one_path(facts: Root, monkeypatch: pytest.MonkeyP
 
     def answer(_: object, __: object, path: str) -> list[str]:
         asked.append(path)
-        return []
+        return ["/usr/lib"]
 
     monkeypatch.setattr(interpreters, "_answer", answer)
+    monkeypatch.setattr(interpreters, "_modules", lambda _: [])
     monkeypatch.setattr(interpreters, "_is", lambda *_: True)
     for path in (PATH, f"/opt:{PATH}", PATH):
         runtimes(resolve(["sh"], PATH, []), path, [], facts)
     assert asked == [PATH, f"/opt:{PATH}"]
+
+
+def test_a_silent_interpreter_is_not_kept_and_counts_for_nothing(
+    facts: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interpreters, "_is", lambda *_: True)
+    monkeypatch.setattr(interpreters, "_answer", lambda *_: [])
+    binaries = resolve(["sh", "cat"], PATH, [])
+    assert interpreters.keep(binaries, PATH, facts) == 0 and facts.list() == []
+    monkeypatch.setattr(interpreters, "_is", lambda *_: False)
+    assert interpreters.keep(binaries, PATH, facts) == 2
 
 
 def test_what_a_module_says_it_needs_is_believed_of_libraries_alone(tmp_path: Path) -> None:
