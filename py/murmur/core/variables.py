@@ -36,6 +36,7 @@ READ: Final = (
         "GitHub's API, if not `https://api.github.com`; https, or http on this machine itself.",
     ),
     Variable("TERM", "Whether a terminal can show how downloads go."),
+    Variable("SOURCE_DATE_EPOCH", "The moment that `mur index` writes into an index."),
     Variable("MURMUR_SANDBOX_HELPER", "Path of `mur-sandbox`, when it is not beside `mur`."),
     Variable("MURMUR_LOCKDOWN_LIBRARY", "Path of the guests' lockdown library, likewise."),
     Variable(
