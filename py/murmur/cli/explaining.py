@@ -4,7 +4,6 @@ Standard output holds the report alone under `--json`; the rest goes to standard
 CLI reference, *mur run*; spec/containment.md 5 and 6.
 """
 
-import json
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -22,6 +21,7 @@ def print_scope(flags: "Flags") -> int:
     """Prints the report of the launch that these flags describe. Raises what it refuses."""
     from murmur.session.explain import explain
     from murmur.session.launch import read_launch
+    from murmur.session.running import compact
     from murmur.session.scope.text import report_lines
 
     found = explain(read_launch(flags, os.environ))
@@ -30,7 +30,7 @@ def print_scope(flags: "Flags") -> int:
     for warned in found.warnings:
         report(warned)
     if flags.json:
-        emit(json.dumps(found.report.as_json(), separators=(",", ":"), ensure_ascii=False))
+        emit(compact(found.report.as_json()))
         if found.refusals:
             complain(f"[mur run] {REFUSED}")
             for line in refusal_lines(found.refusals):

@@ -18,7 +18,7 @@ from murmur.manifest.segments import (
 )
 from murmur.manifest.warnings import manifest_warnings
 from murmur.session.containment import Containment, read_containment
-from murmur.session.directories import WorkPlace, holds_home, work_place
+from murmur.session.directories import WorkPlace, check_workdir, holds_home, work_place
 from murmur.session.gateways import foresee_keys
 from murmur.session.grants import Shapes, check_shapes
 from murmur.session.guest_lockdown import find_guest_lockdown
@@ -93,7 +93,7 @@ def explain_examined(examined: Examined, shapes: Shapes, place: WorkPlace) -> Ex
         preview=preview,
         refusals=(
             *_unserved(capsule, launch),
-            *_manifest_refusals(capsule, launch),
+            *_manifest_refusals(capsule, launch, place),
             *containment.refusals,
             *key_refusals,
             *scope,
@@ -104,7 +104,7 @@ def explain_examined(examined: Examined, shapes: Shapes, place: WorkPlace) -> Ex
             *keys,
             *((preview.warning,) if preview.warning is not None else ()),
         ),
-        notices=notices(capsule),
+        notices=(*examined.config.warnings, *notices(capsule)),
     )
 
 
@@ -113,7 +113,7 @@ def _unserved(capsule: Capsule, launch: Launch) -> Iterator[MurmurError]:
         yield unserved_refusal(field, launch.manifest.name)
 
 
-def _manifest_refusals(capsule: Capsule, launch: Launch) -> Iterator[MurmurError]:
+def _manifest_refusals(capsule: Capsule, launch: Launch, place: WorkPlace) -> Iterator[MurmurError]:
     """What staging refuses for the manifest's sake and `--explain-scope` does not."""
     granted = capsule.capabilities
     lifecycle = resolve_lifecycle(launch, capsule.lifecycle)
@@ -126,6 +126,7 @@ def _manifest_refusals(capsule: Capsule, launch: Launch) -> Iterator[MurmurError
     checks.append(partial(check_read_only, granted.read_only))
     if capsule.inference is not None:
         checks.append(partial(check_driver, capsule, launch.manifest))
+    checks.append(partial(check_workdir, place))
     for check in checks:
         try:
             check()
