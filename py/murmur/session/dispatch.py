@@ -14,10 +14,13 @@ from murmur.core.diagnostics import MurmurError
 from murmur.core.tasks import ArtifactFrame
 from murmur.guest.calls import GuestFailure, GuestResult
 from murmur.inference.reply import ToolCall
+from murmur.read_only.check import Write
+from murmur.read_only.check import refusal_text as protection_text
 from murmur.session.attempt import Attempt
 from murmur.session.commands import Commands
 from murmur.session.fence import fence
 from murmur.session.inventory import Tool, ToolKind, missing_fields, refusal_text
+from murmur.session.protection import Protection
 from murmur.session.shell_text import BadCommand, read_command
 from murmur.trace.content import Capture
 from murmur.trace.writer import TraceWriter
@@ -55,13 +58,16 @@ class Dispatcher:
         commands: Commands | None,
         trace: TraceWriter,
         capture: Capture,
+        protection: Protection | None = None,
     ) -> None:
+        """`protection` None is a capsule without read-only paths."""
         self._tools = tools
         self._skills = skills
         self._call_tool = call_tool
         self._commands = commands
         self._trace = trace
         self._capture = capture
+        self._protection = protection
 
     def dispatch(
         self, call: ToolCall, turn: int, attempt: Attempt
@@ -71,6 +77,7 @@ class Dispatcher:
         task_id = attempt.task_id
         tool = self._tools.get(call.name)
         shell: dict[str, object] | None = None
+        write: Write | None = None
         if tool is None:
             answer = _refusal(f"tool '{call.name}' is not declared in manifest allowlist")
         elif missing := missing_fields(tool, call.input):
@@ -81,6 +88,18 @@ class Dispatcher:
                 tool_name=call.name,
                 tool_call_id=call.id or None,
                 missing=missing,
+                reason=answer.text,
+            )
+        elif (write := self._protected(tool, call)) is not None:
+            answer = _refusal(protection_text(call.name, write))
+            self._trace.write(
+                "protected_path_denied",
+                turn=turn,
+                call="shell" if tool.kind is ToolKind.SHELL else "tool",
+                target=call.name,
+                path=write.path,
+                rule=write.rule,
+                signal=write.signal,
                 reason=answer.text,
             )
         elif tool.kind is ToolKind.SHELL:
@@ -94,7 +113,9 @@ class Dispatcher:
         duration_ms = int((time.monotonic() - began) * 1000)
         source = f"tool:{call.name}" if answer.fenced else None
         text = fence(source, answer.text) if source else answer.text
-        if tool is not None and tool.kind is ToolKind.SKILL:
+        if write is not None:
+            pass  # its own line is the only one
+        elif tool is not None and tool.kind is ToolKind.SKILL:
             self._trace_skill(call, turn, task_id, text, duration_ms)
         else:
             self._trace_tool(call, turn, task_id, answer, text, duration_ms)
@@ -117,6 +138,9 @@ class Dispatcher:
             truncated=answer.truncated,
         )
         return message, frame
+
+    def _protected(self, tool: Tool, call: ToolCall) -> Write | None:
+        return self._protection.write_of(tool, call.input) if self._protection else None
 
     def _shell(
         self, call: ToolCall, turn: int, attempt: Attempt

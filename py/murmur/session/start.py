@@ -20,6 +20,7 @@ from murmur.session.guest_calls import GuestCalls
 from murmur.session.loop import AgentLoop, LoopSettings
 from murmur.session.notices import AT_LAUNCH, lose, tell
 from murmur.session.prompt import capsule_block, system_prompt
+from murmur.session.protection import Protection
 from murmur.session.runtime_files import write_page
 from murmur.session.scope.bounds import session_bounds
 from murmur.session.scope.model import ScopeReport
@@ -204,6 +205,15 @@ def _configured(staged: Staged) -> str | None:
     return text or None
 
 
+def _protection(staged: Staged) -> Protection | None:
+    """The check against read-only paths; None for a capsule that declares none."""
+    rules = staged.capsule.capabilities.read_only
+    if not rules:
+        return None
+    scopes = {name: each.scope for name, each in staged.prepared.grants.items()}
+    return Protection(str(staged.directories.work), rules, staged.tools.values(), scopes)
+
+
 def _runner(
     staged: Staged,
     board: Board,
@@ -244,6 +254,7 @@ def _runner(
         commands=commands,
         trace=trace,
         capture=capture,
+        protection=_protection(staged),
     )
     block = capsule_block(
         capsule.name,

@@ -65,8 +65,6 @@ def _artifacts(capsule: Capsule) -> Iterator[str]:
 
 def _capabilities(capsule: Capsule) -> Iterator[str]:
     granted = capsule.capabilities
-    if granted.read_only:
-        yield "capabilities.filesystem.read_only"
     if granted.unix_sockets:
         yield "capabilities.network.unix_sockets"
     if granted.shell and granted.shell.interpreter_runtime:

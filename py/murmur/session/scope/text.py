@@ -162,9 +162,7 @@ def read_only_lines(report: ScopeReport) -> list[str]:
     if not report.read_only_paths:
         return lines
     binaries = ", ".join(report.read_only_advisory_for)
-    if "read_only enforcement" in UNESTABLISHED:
-        how = UNESTABLISHED["read_only enforcement"]
-    elif binaries:
+    if binaries:
         how = f"{ENFORCED}; advisory against what {binaries} writes by itself"
     else:
         how = ENFORCED

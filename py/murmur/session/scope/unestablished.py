@@ -10,7 +10,6 @@ from typing import Final
 # Block of --explain-scope or doctor -> the line that stands in it.
 UNESTABLISHED: Final[dict[str, str]] = {
     "composed root": "this build does not establish a composed root (sealed)",
-    "read_only enforcement": "this build does not establish the check of calls against read_only",
     "declared needs": "this build does not establish what the programs of its tools need",
     "pinned programs": "this build does not establish the pinned programs of its tools",
     "host paths": "this build does not establish the operator's host_paths",

@@ -22,8 +22,9 @@ from murmur.manifest.parse import load_capsule
 from murmur.session.attempt import Attempt
 from murmur.session.board import Board
 from murmur.session.dispatch import CallTool, Dispatcher
-from murmur.session.inventory import Tool, ToolKind
+from murmur.session.inventory import Tool, ToolKind, shell_tool
 from murmur.session.loop import AgentLoop, LoopSettings
+from murmur.session.protection import Protection
 from murmur.session.start import Session
 from murmur.session.task_runner import TaskRunner
 from murmur.trace.content import Capture
@@ -166,8 +167,13 @@ def rig(
     tools: Mapping[str, CallTool] | None = None,
     max_turns: int | None = None,
     acceptance: Acceptance = Acceptance.QUEUE,
+    shells: Sequence[str] = (),
+    read_only: Sequence[str] = (),
 ) -> Rig:
-    """A session below `folder`, whose driver gives `answers` in order."""
+    """A session below `folder`, whose driver gives `answers` in order.
+
+    `shells` are offered, but a command that gets through the gate fails: there are no commands.
+    """
     (folder / "out").mkdir()
     (folder / "logs").mkdir()
     (folder / "runtime").mkdir()
@@ -195,6 +201,7 @@ def rig(
         assert tools is not None
         return tools[artifact.removeprefix("local/")](artifact, data, attempt)
 
+    offered |= {name: shell_tool(name) for name in shells}
     skill = Tool("manners", ToolKind.SKILL, "0.1.0", "", {}, "local/manners")
     dispatcher = Dispatcher(
         tools={**offered, "manners": skill},
@@ -203,6 +210,7 @@ def rig(
         commands=None,
         trace=trace,
         capture=capture,
+        protection=Protection(str(folder), read_only, offered.values(), {}) if read_only else None,
     )
     settings = LoopSettings(
         model="m",

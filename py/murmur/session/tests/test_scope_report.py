@@ -396,7 +396,6 @@ def test_what_a_manifest_quotes_stays_on_its_line() -> None:
 def test_the_blocks_that_this_build_does_not_establish_are_these() -> None:
     assert set(UNESTABLISHED) == {
         "composed root",
-        "read_only enforcement",
         "declared needs",
         "pinned programs",
         "host paths",
@@ -406,5 +405,5 @@ def test_the_blocks_that_this_build_does_not_establish_are_these() -> None:
     for line in UNESTABLISHED.values():
         assert line.startswith("this build does not establish ")
     shown = lines_of(report_of(EVERY_BLOCK))
-    for block in ("declared needs", "pinned programs", "host paths", "read_only enforcement"):
+    for block in ("declared needs", "pinned programs", "host paths"):
         assert f"  {block}: {UNESTABLISHED[block]}" in shown

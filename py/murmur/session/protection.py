@@ -1,0 +1,49 @@
+"""The check of a call against `filesystem.read_only`, as the gate of every dispatch asks it.
+
+spec/sessions.md 11.2, step 2, and 26. Only calls that surely write are refused; how that is told
+stands in `murmur.read_only`.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+
+from murmur.read_only.check import Write, shell_write, tool_write
+from murmur.read_only.declarations import read_declarations
+from murmur.read_only.subtrees import subtrees
+from murmur.session.inventory import Tool, ToolKind
+from murmur.session.shell_text import BadCommand, read_command
+
+
+class Protection:
+    """The read-only subtrees of one work folder, and what its tools declare about their inputs."""
+
+    def __init__(
+        self,
+        workdir: str,
+        rules: Iterable[str],
+        tools: Iterable[Tool],
+        scopes: Mapping[str, str | None],
+    ) -> None:
+        """`scopes` are the folders that artifacts see as `.`, by full name, below the workdir."""
+        self._subtrees = subtrees(workdir, rules)
+        wasm = [tool for tool in tools if tool.kind is ToolKind.WASM]
+        self._declared = {tool.name: read_declarations(tool.schema) for tool in wasm}
+        self._bases = {
+            tool.name: os.path.join(self._subtrees.workdir, scope)
+            for tool in wasm
+            if tool.artifact is not None and (scope := scopes.get(tool.artifact)) is not None
+        }
+
+    def write_of(self, tool: Tool, arguments: object) -> Write | None:
+        """The write below a read-only path that a call would make; None when none is certain."""
+        if tool.kind is ToolKind.SHELL:
+            try:
+                command = read_command(tool.name, arguments)
+            except BadCommand:
+                return None
+            return shell_write(self._subtrees, command.binary, command.argv)
+        if tool.kind is ToolKind.WASM:
+            return tool_write(
+                self._subtrees, self._declared[tool.name], arguments, self._bases.get(tool.name)
+            )
+        return None
