@@ -376,3 +376,51 @@ def test_a_source_entry_is_neither_fetched_nor_pinned(box: Box, github: GitHubSe
         )
     assert box.install() == ["Installed murmur/tool-git@1.0.0 (project store)"]
     assert len(box.lock().pins) == 1
+
+
+def test_of_two_sources_of_one_scope_the_first_is_asked_and_the_other_is_named(
+    box: Box, github: GitHubServer
+) -> None:
+    github.publish("ana/first", "v1", wasm("tool-a"))
+    github.publish("ana/second", "v1", wasm("tool-b"))
+    box.serve("ana/first", "ana/second")
+    box.declare()
+    done = box.run("install", "--no-precompile", "ana/tool-a@1.0.0")
+    assert (done.returncode, done.stdout) == (0, "Installed ana/tool-a@1.0.0 (project store)\n")
+    assert done.stderr == (
+        "warning: the source ana/second is never asked: ana/first serves its scope\n"
+    )
+
+
+def test_a_source_of_an_owner_with_a_reserved_scope_is_a_config_error(box: Box) -> None:
+    box.declare()
+    for owner in ("murmur", "Local"):
+        box.serve(f"{owner}/tools")
+        assert "registry.sources[0].repo" in box.refused("E-IO-003", "ana/x@1.0.0")
+
+
+def test_a_projects_config_adds_sources_and_replaces_them_by_name(
+    box: Box, github: GitHubServer
+) -> None:
+    github.publish("ana/mine", "v1", wasm("tool-a"))
+    github.publish("bo/tools", "v1", wasm("tool-b"))
+    box.serve("ana/other", "bo/tools")
+    folder = box.cwd / ".murmur"
+    folder.mkdir()
+    (folder / "config.yaml").write_text(
+        "registry: {sources: [{name: s0, type: github, repo: ana/mine}]}\n"
+    )
+    box.declare("ana/tool-a@1.0.0", "bo/tool-b@1.0.0")
+    assert len(box.install()) == 2
+    assert not any("/ana/other" in path for path in github.paths("api"))
+
+
+def test_the_default_repository_may_be_listed_to_give_it_a_token(
+    box: Box, github: GitHubServer
+) -> None:
+    github.publish(DEFAULTS, "v1", wasm("tool-git")).token = "t0ken"
+    box.declare("murmur/tool-git@1.0.0")
+    box.refused("E-REG-001")
+    box.serve(DEFAULTS, token="${SECRET}")
+    box.environment["SECRET"] = "t0ken"
+    box.install()

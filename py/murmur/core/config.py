@@ -17,6 +17,8 @@ from murmur.core.home import Home
 
 CREDENTIAL_NAME: Final = re.compile(r"[A-Z_][A-Z0-9_]*", re.ASCII)
 CLASSES: Final = ("advisory", "scoped", "sealed")
+RESERVED_SCOPES: Final = ("local", "murmur")
+"""Scopes of artifacts that no owner of a repository can have. spec/registry.md 1."""
 _REFERENCE: Final = re.compile(r"\$\{[A-Z_][A-Z0-9_]*\}", re.ASCII)
 _LARGEST_COUNT: Final = (1 << 63) - 1
 
@@ -226,6 +228,9 @@ class _Reader:
                 raise self.bad(f"{field}.name", "is missing, or not a string")
             if not isinstance(repository, str) or not re.fullmatch(r"[^/\s]+/[^/\s]+", repository):
                 raise self.bad(f"{field}.repo", "is not owner/name")
+            owner = repository.partition("/")[0].lower()
+            if owner in RESERVED_SCOPES:
+                raise self.bad(f"{field}.repo", f"names the owner {owner}: that scope is reserved")
             token = entry.get("token")
             if token is not None and not isinstance(token, str):
                 raise self.bad(f"{field}.token", "is not a string; put it in quotes")
