@@ -92,6 +92,9 @@ WORKING: dict[tuple[str, ...], tuple[str, ...]] = {
     ("build",): ("build", "tool"),
     ("publish",): ("publish", "made/my-tool-0.1.0.mur.zip"),
     ("install",): ("install", "-g", "--no-precompile", "made/my-tool-0.1.0.mur.zip"),
+    ("list",): ("list", "-g"),
+    ("search",): ("search", "", "--index", "local"),
+    ("index",): ("index", "made", "--repo", "a/b", "--release", "v1"),
     ("version",): ("version", "--json"),
     ("config", "set"): ("config", "set", "-g", "credentials.KEY", "value"),
     ("beta", "list"): ("beta", "list"),
@@ -99,8 +102,12 @@ WORKING: dict[tuple[str, ...], tuple[str, ...]] = {
     ("beta", "disable"): ("beta", "disable", "x"),
     ("schema",): ("schema",),
 }
-# A closed stream under `mur run` and `mur doctor` is tested with whole runs, in tests/endtoend.
-ELSEWHERE = {("run",), ("doctor",)}
+# These start mur-sandbox, or are tested with whole runs in tests/endtoend.
+WITH_HELPER: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("doctor",): ("doctor",),
+    ("precompile",): ("precompile", "--json", "made/my-tool-0.1.0.mur.zip"),
+}
+ELSEWHERE = {("run",)}
 
 
 @pytest.fixture
@@ -119,7 +126,7 @@ def made(box: Box) -> Box:
 
 def test_every_command_has_an_invocation_here_or_is_tested_elsewhere() -> None:
     leaves = {path for path in EVERY if path not in GROUPS}
-    assert leaves - ELSEWHERE == set(WORKING)
+    assert leaves - ELSEWHERE == set(WORKING) | set(WITH_HELPER)
 
 
 def files(box: Box) -> list[str]:
@@ -139,6 +146,18 @@ def test_a_closed_reader_changes_neither_the_work_nor_the_status(
         Path(again.cwd, left).unlink(missing_ok=True)
     assert again.run(*WORKING[path]).returncode == 0
     assert files(again) == after
+
+
+@pytest.mark.parametrize("path", WITH_HELPER, ids=named)
+def test_a_closed_reader_changes_no_status_of_a_command_with_a_helper(
+    made: Box, path: tuple[str, ...]
+) -> None:
+    helper = Path(os.environ.get("MURMUR_SANDBOX_HELPER", "no-helper-here"))
+    made.environment["MURMUR_SANDBOX_HELPER"] = str(helper.absolute())
+    (made.cwd / "murmur.yaml").write_text("name: c\nversion: 0.1.0\n")
+    opened = made.run(*WITH_HELPER[path])
+    assert opened.stdout and "Traceback" not in opened.stderr
+    assert closed(made, *WITH_HELPER[path], stderr=True).returncode == opened.returncode
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device here")
