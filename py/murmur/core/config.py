@@ -62,9 +62,6 @@ class Config:
     warnings: tuple[str, ...] = ()
 
 
-GlobalConfig = Config
-
-
 def project_file(directory: Path) -> Path:
     """The project's file: below the current directory alone, never further up."""
     return directory / ".murmur" / "config.yaml"

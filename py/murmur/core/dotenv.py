@@ -1,10 +1,14 @@
 """The workspace's `.env` file. spec/sessions.md 5."""
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from murmur.core.diagnostics import error
+
+_EXPORT: Final = re.compile(r"^export[ \t]+")
 
 
 def workspace_root(directory: Path) -> Path:
@@ -19,6 +23,8 @@ def workspace_root(directory: Path) -> Path:
 def parse_dotenv(text: str, path: str) -> dict[str, str]:
     """One `KEY=VALUE` a line; `#` lines and blank ones ignored; one pair of quotes removed.
 
+    A shell's `export ` before the key is accepted, as spec/registry.md 22 recommends (open there).
+
     Raises E-IO-003 naming file and line for a line without `=` or an empty key.
     """
     values: dict[str, str] = {}
@@ -27,7 +33,7 @@ def parse_dotenv(text: str, path: str) -> dict[str, str]:
         if not line or line.startswith("#"):
             continue
         key, equals, value = line.partition("=")
-        key, value = key.strip(), value.strip()
+        key, value = _EXPORT.sub("", key.strip()), value.strip()
         if not equals or not key:
             found = "an empty key" if equals else "no `=`"
             raise error(

@@ -10,7 +10,12 @@ from murmur.core.dotenv import parse_dotenv, with_dotenv
 
 def test_lines_are_split_at_the_first_equals_and_one_pair_of_quotes_is_removed() -> None:
     text = "# note\n\n A = 1=2 \nB='x'\nC=\"'y'\"\nexport D=$A\n"
-    assert parse_dotenv(text, ".env") == {"A": "1=2", "B": "x", "C": "'y'", "export D": "$A"}
+    assert parse_dotenv(text, ".env") == {"A": "1=2", "B": "x", "C": "'y'", "D": "$A"}
+
+
+def test_only_a_word_of_its_own_is_a_shells_export() -> None:
+    text = "export\tA=1\nexportB=2\nexport=3\n"
+    assert parse_dotenv(text, ".env") == {"A": "1", "exportB": "2", "export": "3"}
 
 
 @pytest.mark.parametrize(("text", "line"), [("A=1\nbroken\n", 2), ("=x", 1)])
