@@ -1,7 +1,5 @@
 """The blocks around the checklist. CLI reference, *mur doctor*; spec/registry.md 20."""
 
-import dataclasses
-import hashlib
 import os
 import socket
 from pathlib import Path
@@ -9,16 +7,10 @@ from pathlib import Path
 import pytest
 
 from murmur.core.diagnostics import MurmurError
-from murmur.core.home import Home
-from murmur.doctor.host import SHIPPED_PROFILES, landlock_block, memory_block, memory_files
-from murmur.doctor.murmur_home import MOST_LISTED, home_block
-from murmur.sandbox.hierarchy import Facts
-from murmur.sandbox.probe import HostReading, Stage
 from murmur.session.scope.unestablished import UNESTABLISHED
 
 from .project import AGENT, Project, wasm
 
-PROFILE = Path("c/sandbox/apparmor/mur-sealed")
 DRIVER = "artifacts:\n  - {name: local/drive, version: 0.1.0, runtime: driver%s}\n"
 MODELS = "models: {m: {max_output_tokens: 10, context_window: 100}}\n"
 ORDER = [
@@ -43,9 +35,6 @@ ORDER = [
     "0 checks passed, ",
     "Fix: ",
 ]
-
-_OK = Stage(True, number=7)
-READING = HostReading(True, _OK, _OK, _OK, _OK, _OK, _OK, _OK, "apparmor_absent")
 
 
 def agent(project: Project, more: str = "", entry: str = "") -> None:
@@ -374,8 +363,7 @@ def test_a_formation_directory_is_checked_alone_and_never_passes_unadmitted(
     project: Project,
 ) -> None:
     project.write(
-        "roster_version: 1\n"
-        "members: [{name: a, capsule: local/a, version: 1.0.0, entry: true}]\n",
+        "roster_version: 1\nmembers: [{name: a, capsule: local/a, version: 1.0.0, entry: true}]\n",
         "roster.yaml",
     )
     told = project.doctor()
@@ -407,86 +395,6 @@ def test_a_home_in_the_workdir_is_warned_about(project: Project, tmp_path: Path)
     home.mkdir()
     told = project.doctor(environ={"HOME": str(home)})
     assert "warning[W-SEC-033]" in told.err and told.status == 0
-
-
-def test_every_mode_of_the_home_is_shown_and_the_wide_ones_warned_about(tmp_path: Path) -> None:
-    root = tmp_path / ".murmur"
-    for folder in ("deploy_keys/dep_x", "artifacts", "records/p/ses_1/tmp", "formations/f/m/w"):
-        (root / folder).mkdir(parents=True)
-    for path in (root, *root.rglob("*")):
-        path.chmod(0o700)
-    root.chmod(0o755)
-    for name, mode in (
-        ("config.yaml", 0o644),
-        ("deploy_keys/dep_x/id", 0o644),
-        ("artifacts/wide", 0o666),
-        ("records/p/ses_1/tmp/wide", 0o666),
-        ("formations/f/m/w/wide", 0o666),
-        ("nexus-config.json", 0o644),
-    ):
-        (root / name).write_text("")
-        (root / name).chmod(mode)
-    (root / "deploy_keys" / "link").symlink_to("/etc/passwd")
-    lines, found = home_block(Home(root), "")
-    assert lines[:5] == [
-        f"Murmur home ({root})",
-        "  .: 0755  the murmur home, expected owner-only",
-        "  config.yaml: 0644  provider credentials, expected owner-only",
-        "  deploy_keys: 0700  SSH private keys, expected owner-only",
-        "    wider than 0600: deploy_keys/dep_x/id is 0644",
-    ]
-    assert "  deployments.json: absent  deployment records, expected owner-only" in lines
-    assert lines[-1] == "  nexus-config.json: 0644  something not recognised by this build"
-    assert "  artifacts: 0700  installed artifacts" in lines
-    shown = [each.message.partition(" ")[0] for each in found]
-    assert shown == [str(root), f"{root}/config.yaml", f"{root}/deploy_keys/dep_x/id"]
-    assert [each.hint for each in found][:2] == [
-        f"run `chmod 700 {root}`",
-        f"run `chmod 600 {root}/config.yaml`",
-    ]
-    assert not [line for line in lines if "w/wide" in line or "tmp/wide" in line]
-
-
-def test_at_most_twenty_wide_paths_are_listed(tmp_path: Path) -> None:
-    folder = tmp_path / ".murmur" / "state" / "s"
-    folder.mkdir(parents=True)
-    for path in (folder.parent.parent, folder.parent, folder):
-        path.chmod(0o700)
-    for number in range(MOST_LISTED + 3):
-        (folder / f"{number:02d}").write_text("")
-        (folder / f"{number:02d}").chmod(0o640)
-    lines, found = home_block(Home(tmp_path / ".murmur"), "")
-    assert sum(line.startswith("    wider than") for line in lines) == MOST_LISTED
-    assert "    and 3 more wider than expected" in lines
-    assert len(found) == MOST_LISTED
-
-
-def test_what_a_capsule_loses_below_a_landlock_abi_is_said() -> None:
-    assert landlock_block(READING, "") == [
-        "Landlock",
-        "  kernel ABI: 7",
-        "  ruleset ABI: 3 (the kernel's, capped at 3)",
-    ]
-    second = dataclasses.replace(READING, landlock=Stage(True, number=2))
-    assert landlock_block(second, "")[3:] == [
-        "  truncate(2) on a file outside the workdir is not refused on this host"
-    ]
-    first = dataclasses.replace(READING, landlock=Stage(True, number=1))
-    assert "fails with EXDEV on this host" in landlock_block(first, "")[3]
-    assert len(landlock_block(first, "")) == 5
-
-
-def test_the_memory_bound_names_the_files_that_a_launch_writes(tmp_path: Path) -> None:
-    assert memory_block(5, linux=False)[2].startswith("  not applied on this host: ")
-    assert memory_files(Facts(None, {})) == "unknown"
-    assert memory_files(Facts(None, {"memory": tmp_path})) == "v1"
-    assert memory_files(Facts(tmp_path, {"memory": tmp_path})) == "v1"
-    (tmp_path / "cgroup.controllers").write_text("cpu memory\n")
-    assert memory_files(Facts(tmp_path, {"memory": tmp_path})) == "v2"
-
-
-def test_the_shipped_profile_is_known_by_its_digest() -> None:
-    assert hashlib.sha256(PROFILE.read_bytes()).hexdigest() == SHIPPED_PROFILES[-1]
 
 
 def test_a_script_capsule_has_no_door_to_warn_about(project: Project) -> None:
