@@ -132,8 +132,8 @@ def test_only_a_tool_has_programs(role: str) -> None:
         parse_programs(_needs({"system": "fonts"}), role)
 
 
-_KEYS = ("needs", "download", "library", "file", "beside", "etc", "system", "packages", "platform")
-_KEYS += ("url", "sha256", "run", "p")
+_KEYS = ["needs", "download", "library", "file", "beside", "etc", "system", "packages"]
+_KEYS += ["platform", "url", "sha256", "run", "p"]
 _TREES: st.SearchStrategy[Any] = st.recursive(
     st.sampled_from([None, True, 1, "x", "a/b", "../x", "fonts", SHA, "https://a.example", ""]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(_KEYS), inner),
