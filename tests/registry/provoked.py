@@ -6,6 +6,18 @@ from typing import Final
 
 # Code -> a test that provokes it in a whole run of `mur`.
 ELSEWHERE: Final = {
+    "E-IDX-001": (
+        "py/murmur/cli/tests/test_index_command.py",
+        "test_a_file_that_cannot_be_indexed_is_e_idx_001_with_the_reason_and_no_output_is_touched",
+    ),
+    "E-IDX-002": (
+        "py/murmur/cli/tests/test_list_and_search.py",
+        "test_what_is_no_index_of_schema_2_is_e_idx_002_naming_the_path",
+    ),
+    "E-IDX-003": (
+        "py/murmur/cli/tests/test_index_command.py",
+        "test_an_unusable_repo_is_e_idx_003_naming_it",
+    ),
     "E-RUN-027": (
         "tests/endtoend/test_providers.py",
         "test_a_refused_key_ends_the_launch_with_e_run_027_and_then_e_run_040",
