@@ -4,6 +4,7 @@ A crash is any exception that is not the refusal the reader documents; so is an 
 longer than a second.
 """
 
+import importlib
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -153,11 +154,9 @@ _MARKS: Final = (
 def words() -> list[bytes]:
     """Tokens that mean something to a reader."""
     from murmur.manifest.models.base import Block
-    from murmur.manifest.models.capsule import CapsuleBlock
-    from murmur.manifest.models.packaged import PackagedBlock
-    from murmur.manifest.models.roster import RosterBlock
 
-    assert CapsuleBlock and PackagedBlock and RosterBlock
+    for name in ("capsule", "packaged", "roster"):
+        importlib.import_module(f"murmur.manifest.models.{name}")
     found: set[str] = {"provider", "endpoint", "include_tool_output", "registry", CLAUDE_DRIVER}
     waiting: list[type[Block]] = [Block]
     while waiting:
