@@ -24,10 +24,17 @@ enum {
 struct special {
   int socket, socketpair, clone, clone3, memfd_create, fork, vfork, execve, execveat;
   int chmod, fchmod, fchmodat, fchmodat2;
+  int tgkill, prlimit64;
+  int signals[6]; /* kill, tkill, rt_sigqueueinfo, rt_tgsigqueueinfo, pidfd_send_signal, pidfd_open
+                   */
 };
 
-static const struct special x86_64 = {41, 53, 56, 435, 319, 57, 58, 59, 322, 90, 91, 268, 452};
-static const struct special aarch64 = {198, 199, 220, 435, 279, -1, -1, 221, 281, -1, 52, 53, 452};
+static const struct special x86_64 = {
+    41,  53, 56, 435, 319, 57,  58,  59,
+    322, 90, 91, 268, 452, 234, 302, {62, 200, 129, 297, 424, 434}};
+static const struct special aarch64 = {
+    198, 199, 220, 435, 279, -1,  -1,  221,
+    281, -1,  52,  53,  452, 131, 261, {129, 130, 138, 240, 424, 434}};
 
 struct program {
   struct sock_filter *code;
@@ -127,6 +134,29 @@ static void one_errno(struct program *program, int number, int error) {
   give(program, with_errno(error));
 }
 
+static void own_process_only(struct program *program, int number, uint32_t self) {
+  emit(program, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 4);
+  load(program, low_word(0));
+  emit(program, BPF_JMP | BPF_JEQ | BPF_K, self, 0, 1);
+  give(program, SECCOMP_RET_ALLOW);
+  give(program, with_errno(EPERM));
+}
+
+/*
+ * A guest host runs beside the operator's other processes, as the operator: it must not end them,
+ * by a signal or by a limit. Threads of its own it may signal, as abort() does.
+ */
+static void guest_rules(struct program *program, const struct special *special) {
+  one_errno(program, special->fork, EPERM);
+  one_errno(program, special->vfork, EPERM);
+  one_errno(program, special->execve, EPERM);
+  one_errno(program, special->execveat, EPERM);
+  for (size_t i = 0; i < sizeof special->signals / sizeof *special->signals; i++)
+    one_errno(program, special->signals[i], EPERM);
+  own_process_only(program, special->tgkill, (uint32_t)getpid());
+  own_process_only(program, special->prlimit64, 0);
+}
+
 /*
  * edges[i] are the numbers at which the verdict changes, ascending; below edges[0] it is `refuse`.
  * A balanced tree keeps each evaluation at about eight steps: the kernel runs the filter over every
@@ -199,12 +229,8 @@ int seccomp_build(uint32_t audit_arch, uint32_t options, struct sock_filter *out
   one_errno(&program, special->clone3, ENOSYS);
   if ((options & MUR_SECCOMP_NO_MEMFD) != 0)
     one_errno(&program, special->memfd_create, EPERM);
-  if ((options & MUR_SECCOMP_GUEST) != 0) {
-    one_errno(&program, special->fork, EPERM);
-    one_errno(&program, special->vfork, EPERM);
-    one_errno(&program, special->execve, EPERM);
-    one_errno(&program, special->execveat, EPERM);
-  }
+  if ((options & MUR_SECCOMP_GUEST) != 0)
+    guest_rules(&program, special);
   tree(&program, edges, 0, find_edges(audit_arch, edges));
   return program.length <= room ? program.length : -1;
 }

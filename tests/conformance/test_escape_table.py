@@ -54,6 +54,7 @@ json.dump(results, open("results.json", "w"))
 """
 
 REFUSED = ("EACCES", "EPERM", "ENOENT", "EROFS")
+HIDDEN = ("EACCES", "ENOENT")  # by ptrace rules; for an ordinary user by hidepid before that
 REFUSED_MOVE = (*REFUSED, "EXDEV")
 
 # Paths are formatted with: base, the folder around the session; runtime, this process's pid.
@@ -65,12 +66,12 @@ ROWS: Final[dict[str, tuple[str, object]]] = {
     "runtime-root": ('os.listdir("/proc/{runtime}/root")', "ENOENT"),
     "runtime-signal": ("os.kill({runtime}, 9)", "ESRCH"),
     "runtime-pidfd": ("call(434, 434, {runtime}, 0)", "ESRCH"),
-    "holder-memory": ('opened("/proc/1/mem")', "EACCES"),
-    "holder-environment": ('opened("/proc/1/environ")', "EACCES"),
-    "holder-map": ('opened("/proc/1/maps")', "EACCES"),
-    "holder-root": ('os.listdir("/proc/1/root")', "EACCES"),
-    "holder-program": ('os.readlink("/proc/1/exe")', "EACCES"),
-    "holder-namespace": ('os.readlink("/proc/1/ns/user")', "EACCES"),
+    "holder-memory": ('opened("/proc/1/mem")', HIDDEN),
+    "holder-environment": ('opened("/proc/1/environ")', HIDDEN),
+    "holder-map": ('opened("/proc/1/maps")', HIDDEN),
+    "holder-root": ('os.listdir("/proc/1/root")', HIDDEN),
+    "holder-program": ('os.readlink("/proc/1/exe")', HIDDEN),
+    "holder-namespace": ('os.readlink("/proc/1/ns/user")', HIDDEN),
     "holder-trace": ("call(101, 117, 16, 1, 0, 0)", "EPERM"),
     "holder-descriptor": ("call(438, 438, os.pidfd_open(1), 0, 0)", "EPERM"),
     "holder-read": ("call(310, 270, 1, 0, 0, 0, 0, 0)", "EPERM"),

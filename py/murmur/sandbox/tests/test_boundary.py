@@ -242,7 +242,7 @@ def test_where_the_work_folder_is_noexec_anonymous_files_are_refused_too(
     contain: Opener,
 ) -> None:
     """The loader maps code from `/proc/self/fd/N` of a file that cannot be executed by name."""
-    unrecognised = Path(tempfile.mkdtemp(dir="/opt")) / "runner"
+    unrecognised = Path(tempfile.mkdtemp(dir="/var/tmp")) / "runner"
     try:
         shutil.copyfile("/usr/bin/perl", unrecognised)
         unrecognised.chmod(0o755)

@@ -286,3 +286,19 @@ def test_no_mode_with_a_set_id_bit_is_set(library: ctypes.CDLL, arch: str) -> No
             assert verdict(asked, *before, mode) == ALLOW
         for mode in (0o4755, 0o2755, 0o6000):
             assert verdict(asked, *before, mode) == refuse(errno.EPERM)
+
+
+def test_a_guest_host_signals_and_limits_itself_alone(library: ctypes.CDLL, arch: str) -> None:
+    calls = {"kill": (62, 129), "tkill": (200, 130), "rt_sigqueueinfo": (129, 138),
+             "rt_tgsigqueueinfo": (297, 240), "pidfd_send_signal": (424, 424),
+             "pidfd_open": (434, 434)}  # fmt: skip
+    guest, command = build(library, arch, "GUEST"), build(library, arch)
+    for name, pair in calls.items():
+        call = number(arch, pair)
+        assert call is not None
+        assert guest(call, os.getpid()) == refuse(errno.EPERM), name
+        assert command(call, 1) == ALLOW, name
+    tgkill, prlimit = number(arch, (234, 131)), number(arch, (302, 261))
+    assert tgkill is not None and prlimit is not None
+    assert guest(tgkill, os.getpid()) == guest(prlimit, 0) == ALLOW
+    assert guest(tgkill, os.getppid()) == guest(prlimit, os.getppid()) == refuse(errno.EPERM)
