@@ -7,10 +7,11 @@ become a path, and a file that breaks the format is E-IDX-002.
 """
 
 import dataclasses
+import functools
 import json
 import re
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
 
 from murmur.core.diagnostics import error
 from murmur.manifest.names import is_bare_name
@@ -25,6 +26,7 @@ SIZE_LIMIT: Final = 32 << 20
 
 _HEX: Final = re.compile(r"[0-9a-f]{64}")
 _FILE_NAME: Final = re.compile(r"[^/\\\x00-\x1f\x7f]+")
+_WHITE_SPACE: Final = re.compile(r"\s")
 _NO_CONTRACTS: Final = Contracts((), ())
 
 
@@ -87,8 +89,19 @@ class Index:
         return FullName.of(self.scope, artifact.name)
 
 
+_Item = TypeVar("_Item")
+
+
 class _Broken(Exception):
-    """What breaks the format, with the place where it does."""
+    """What breaks the format, and the place where it does: the path of a field."""
+
+    def __init__(self, place: str, reason: str) -> None:
+        super().__init__(f"{place}: {reason}" if place else reason)
+        self.place = place
+        self.reason = reason
+
+    def below(self, place: str) -> "_Broken":
+        return _Broken(f"{place}.{self.place}" if self.place else place, self.reason)
 
 
 def parse_index(data: bytes, source: str) -> Index:
@@ -104,144 +117,135 @@ def parse_index(data: bytes, source: str) -> Index:
 
 def _index(data: bytes) -> Index:
     if len(data) > SIZE_LIMIT:
-        raise _Broken(f"it is larger than {SIZE_LIMIT} bytes")
+        raise _Broken("", f"it is larger than {SIZE_LIMIT} bytes")
     try:
         top = json.loads(data)
     except (ValueError, RecursionError) as bad:
-        raise _Broken(f"it is not JSON: {bad}") from None
+        raise _Broken("", f"it is not JSON: {bad}") from None
     if not isinstance(top, dict):
-        raise _Broken("it is not a JSON object")
+        raise _Broken("", "it is not a JSON object")
     version = top.get("schema_version")
     if type(version) is not int and not isinstance(version, str):
-        raise _Broken("it has no schema_version")
+        raise _Broken("", "it has no schema_version")
     if str(version) != SCHEMA_VERSION:
-        raise _Broken(f"its schema_version is {version}, and this mur reads {SCHEMA_VERSION} only")
-    scope = _string(top, "scope", "")
+        reason = f"its schema_version is {version}, and this mur reads {SCHEMA_VERSION} only"
+        raise _Broken("", reason)
+    scope = _string(top, "scope")
     if not is_bare_name(scope):
-        raise _Broken(f"scope: {scope!r} is no scope name")
-    artifacts = tuple(
-        _artifact(each, f"artifacts[{at}]") for at, each in enumerate(_list(top, "artifacts", ""))
-    )
-    _once([each.name for each in artifacts], "artifacts", "the artifact")
-    return Index(scope, artifacts, _optional(top, "updated_at", ""))
+        raise _Broken("scope", f"{scope!r} is no scope name")
+    artifacts = _each(top, "artifacts", _artifact)
+    _once("artifacts", "the artifact", [each.name for each in artifacts])
+    return Index(scope, tuple(artifacts), _optional(top, "updated_at"))
 
 
-def _artifact(value: object, at: str) -> IndexArtifact:
-    block = _mapping(value, at)
-    name = _string(block, "name", at)
+def _each(
+    block: Mapping[str, Any], key: str, read: Callable[[Mapping[str, Any]], _Item]
+) -> list[_Item]:
+    """A list of objects, each read by `read`."""
+    values = block.get(key)
+    if not isinstance(values, list):
+        raise _Broken(key, "it is not a list")
+    items = []
+    try:
+        for value in values:
+            if not isinstance(value, dict):
+                raise _Broken("", "it is not an object")
+            items.append(read(value))
+    except _Broken as broken:
+        raise broken.below(f"{key}[{len(items)}]") from None
+    return items
+
+
+def _artifact(block: Mapping[str, Any]) -> IndexArtifact:
+    name = _string(block, "name")
     if not is_bare_name(name):
-        raise _Broken(f"{at}.name: {name!r} is no artifact name")
-    role = _string(block, "runtime" if "runtime" in block else "role", at)
-    versions = [
-        _version(each, f"{at}.versions[{number}]", name)
-        for number, each in enumerate(_list(block, "versions", at))
-    ]
+        raise _Broken("name", f"{name!r} is no artifact name")
+    role = _string(block, "runtime" if "runtime" in block else "role")
+    versions = _each(block, "versions", functools.partial(_version, name))
     if not versions:
-        raise _Broken(f"{at}.versions: it is empty")
-    _once([each.version for each in versions], f"{at}.versions", "the version")
-    versions.sort(key=lambda each: version_order(each.version), reverse=True)
-    return IndexArtifact(
-        name,
-        role,
-        tuple(versions),
-        _optional(block, "description", at),
-        _strings(block.get("tags"), f"{at}.tags"),
-    )
+        raise _Broken("versions", "it is empty")
+    if len(versions) > 1:
+        _once("versions", "the version", [each.version for each in versions])
+        versions.sort(key=lambda each: version_order(each.version), reverse=True)
+    tags = _strings(block, "tags")
+    return IndexArtifact(name, role, tuple(versions), _optional(block, "description"), tags)
 
 
-def _version(value: object, at: str, name: str) -> IndexVersion:
-    block = _mapping(value, at)
-    version = _string(block, "version", at)
+def _version(name: str, block: Mapping[str, Any]) -> IndexVersion:
+    version = _string(block, "version")
     fault = version_fault(version)
     if fault is not None:
-        raise _Broken(f"{at}.version: {fault}")
-    release = _string(block, "release" if "release" in block else "tag", at)
-    if not release or re.search(r"\s", release):
-        raise _Broken(f"{at}.release: a tag is not empty and holds no white space")
+        raise _Broken("version", fault)
+    release = _string(block, "release" if "release" in block else "tag")
+    if not release or _WHITE_SPACE.search(release):
+        raise _Broken("release", "a tag is not empty and holds no white space")
     level = block.get("built_at_level")
     if level is not None and (type(level) is not int or level < 0):
-        raise _Broken(f"{at}.built_at_level: it is no non-negative integer")
-    files = tuple(
-        _file(each, f"{at}.files[{number}]", name, version)
-        for number, each in enumerate(_list(block, "files", at))
-    )
+        raise _Broken("built_at_level", "it is no non-negative integer")
+    files = _each(block, "files", functools.partial(_file, name, version))
     if not files:
-        raise _Broken(f"{at}.files: it is empty")
-    _once([file.platform or "none" for file in files], f"{at}.files", "the platform")
-    return IndexVersion(version, release, files, _contracts(block.get("interfaces"), at), level)
+        raise _Broken("files", "it is empty")
+    if len(files) > 1:
+        _once("files", "the platform", [file.platform or "none" for file in files])
+    return IndexVersion(version, release, tuple(files), _contracts(block), level)
 
 
-def _file(value: object, at: str, name: str, version: str) -> IndexFile:
-    block = _mapping(value, at)
-    sha256 = _string(block, "sha256", at)
+def _file(name: str, version: str, block: Mapping[str, Any]) -> IndexFile:
+    sha256 = _string(block, "sha256")
     if not _HEX.fullmatch(sha256):
-        raise _Broken(f"{at}.sha256: it is not 64 lowercase hex digits")
-    platform = _optional(block, "platform", at)
+        raise _Broken("sha256", "it is not 64 lowercase hex digits")
+    platform = _optional(block, "platform")
     if platform is not None and not _FILE_NAME.fullmatch(platform):
-        raise _Broken(f"{at}.platform: {platform!r} is no platform tag")
-    asset = _optional(block, "name", at)
+        raise _Broken("platform", f"{platform!r} is no platform tag")
+    asset = _optional(block, "name")
     if asset is None:
         asset = payload_stem(name, version, platform) + ".mur.zip"
     if not _FILE_NAME.fullmatch(asset) or asset in (".", ".."):
-        raise _Broken(f"{at}.name: {asset!r} is no file name")
+        raise _Broken("name", f"{asset!r} is no file name")
     return IndexFile(asset, sha256, platform)
 
 
-def _contracts(value: object, at: str) -> Contracts:
+def _contracts(block: Mapping[str, Any]) -> Contracts:
     """`{exports, imports}`, or one flat list, which says not which of the two each name is."""
+    value = block.get("interfaces")
     if value is None:
         return _NO_CONTRACTS
     if isinstance(value, list):
-        return Contracts((), _strings(value, f"{at}.interfaces"))
-    block = _mapping(value, f"{at}.interfaces")
-    return Contracts(
-        _strings(block.get("exports"), f"{at}.interfaces.exports"),
-        _strings(block.get("imports"), f"{at}.interfaces.imports"),
-    )
-
-
-def _mapping(value: object, at: str) -> Mapping[str, Any]:
+        return Contracts((), _strings(block, "interfaces"))
     if not isinstance(value, dict):
-        raise _Broken(f"{at}: it is not an object")
-    return value
+        raise _Broken("interfaces", "it is not an object")
+    try:
+        return Contracts(_strings(value, "exports"), _strings(value, "imports"))
+    except _Broken as broken:
+        raise broken.below("interfaces") from None
 
 
-def _list(block: Mapping[str, Any], key: str, at: str) -> list[object]:
-    value = block.get(key)
-    if not isinstance(value, list):
-        raise _Broken(f"{_place(at, key)}: it is not a list")
-    return value
-
-
-def _string(block: Mapping[str, Any], key: str, at: str) -> str:
+def _string(block: Mapping[str, Any], key: str) -> str:
     value = block.get(key)
     if not isinstance(value, str):
-        raise _Broken(f"{_place(at, key)}: it is not a string")
+        raise _Broken(key, "it is not a string")
     return value
 
 
-def _optional(block: Mapping[str, Any], key: str, at: str) -> str | None:
-    return None if block.get(key) is None else _string(block, key, at)
+def _optional(block: Mapping[str, Any], key: str) -> str | None:
+    return None if block.get(key) is None else _string(block, key)
 
 
-def _strings(value: object, at: str) -> tuple[str, ...]:
-    if value is None:
+def _strings(block: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    value = block.get(key)
+    if not value and (value is None or isinstance(value, list)):
         return ()
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise _Broken(f"{at}: it is not a list of strings")
+        raise _Broken(key, "it is not a list of strings")
     return tuple(value)
 
 
-def _once(names: list[str], at: str, what: str) -> None:
+def _once(place: str, what: str, names: list[str]) -> None:
     seen = set()
     for name in names:
         if name in seen:
-            raise _Broken(f"{at}: {what} {name} occurs twice")
+            raise _Broken(place, f"{what} {name} occurs twice")
         seen.add(name)
-
-
-def _place(at: str, key: str) -> str:
-    return f"{at}.{key}" if at else key
 
 
 # --- writing -------------------------------------------------------------------------------

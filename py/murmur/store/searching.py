@@ -5,7 +5,8 @@ had one.
 """
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+import functools
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from murmur.core.diagnostics import error
@@ -26,19 +27,21 @@ _ACCEPT: Final = "application/json, application/octet-stream;q=0.9, */*;q=0.1"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Offer:
-    """One artifact that can be searched for, under its full name."""
+    """One artifact that can be searched for, under its full name.
+
+    `versions` gives what can be chosen among, and is asked of the artifacts that match alone.
+    """
 
     name: str
     role: str | None
     description: str | None
     tags: tuple[str, ...]
-    versions: tuple[Candidate, ...]
+    versions: Callable[[], Sequence[Candidate]]
 
     def matches(self, query: str) -> bool:
         """Whether its name, description or one of its tags holds `query`, in whatever case."""
-        wanted = query.casefold()
         texts = (self.name, self.description or "", *self.tags)
-        return any(wanted in text.casefold() for text in texts)
+        return any(query.casefold() in text.casefold() for text in texts)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ def search(offers: Iterable[Offer], query: str, platform: str, limit: int) -> li
     found = sorted(
         (offer for offer in offers if offer.matches(query)), key=lambda offer: offer.name
     )
-    return [Result(offer, choose(offer.versions, platform)) for offer in found[:limit]]
+    return [Result(offer, choose(offer.versions(), platform)) for offer in found[:limit]]
 
 
 def offers_of(index: Index) -> list[Offer]:
@@ -73,7 +76,7 @@ def offers_of(index: Index) -> list[Offer]:
             artifact.role,
             artifact.description,
             artifact.tags,
-            tuple(candidates(artifact)),
+            functools.partial(candidates, artifact),
         )
         for artifact in index.artifacts
     ]
@@ -95,7 +98,7 @@ def _offer(name: str, versions: Sequence[Held]) -> Offer:
         newest.role,
         record.description if record else None,
         record.tags if record else (),
-        tuple(held.candidate() for held in versions),
+        lambda: [held.candidate() for held in versions],
     )
 
 
