@@ -55,6 +55,19 @@ def test_anything_else_is_404_with_an_empty_body(door: ServedDoor) -> None:
         assert response.headers["connection"] == "close"
 
 
+@pytest.mark.parametrize(
+    "origin", ["http://rebound.example", "https://rebound.example:46189", "null", "", "http://[::"]
+)
+def test_a_page_that_a_browser_shows_is_404_at_a_door_without_tokens(
+    door: ServedDoor, origin: str
+) -> None:
+    body = json.dumps(rpc()).encode()
+    refused = door.post(body, {**VERSIONED, "origin": origin})
+    assert (refused.status_code, refused.content) == (404, b"")
+    for own in ("http://localhost:1234", "http://127.0.0.1", "http://[::1]:80"):
+        assert door.post(body, {**VERSIONED, "origin": own}).status_code == 200
+
+
 @pytest.mark.parametrize("body", [b"{", b"\xff", b"NaN", b'"\\ud800"', b"[" * 100_000])
 def test_a_body_that_is_not_json_answers_32700_with_a_null_id(
     door: ServedDoor, body: bytes

@@ -6,6 +6,7 @@ Routing is by the raw target: nothing is decoded, and a query makes any path an 
 import asyncio
 from collections.abc import Mapping
 from typing import Final
+from urllib.parse import urlsplit
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -14,6 +15,7 @@ from starlette.types import Receive, Scope, Send
 from murmur.core.streams import complain
 from murmur.core.tasks import Caller, Origin, TaskBoard
 from murmur.door import card, errors, methods
+from murmur.door.bind import is_loopback
 from murmur.door.calls import Call, Calls
 from murmur.door.card import CardFacts
 from murmur.door.completions import answer_completion
@@ -76,7 +78,7 @@ class DoorApp:
         sender = read_sender(request.headers)
         if sender.origin is Origin.PEER and not self._facts.accepts_peer_tasks:
             raise errors.peer_not_accepted()
-        if not _is_rpc(request):
+        if not _is_rpc(request) or (self._tokens is None and _from_a_page(request)):
             return Response(status_code=404, headers=_CLOSE)
         body = await _read_body(request)
         return self._respond_rpc(request, sender, credential, body)
@@ -173,6 +175,22 @@ def _is_rpc(request: Request) -> bool:
         and "transfer-encoding" not in request.headers
         and _announced_length(request) > 0
     )
+
+
+def _from_a_page(request: Request) -> bool:
+    """Whether a browser sends this for a page of another host.
+
+    A door without tokens believes whoever reaches its port, and a page can: its name need only
+    resolve to this machine once it is loaded. Programs send no `origin`.
+    """
+    for origin in request.headers.getlist("origin"):
+        try:
+            host = urlsplit(origin).hostname
+        except ValueError:
+            return True
+        if host is None or not is_loopback(host):
+            return True
+    return False
 
 
 def _announced_length(request: Request) -> int:
