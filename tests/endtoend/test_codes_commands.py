@@ -101,6 +101,7 @@ REFUSED = [
     Case("E-BLD-001", _build(name="Made_Tool"), ("'Made_Tool'",)),
     Case("E-BLD-002", _build(requires_files=["capsule.wasm", "../x"]), ("'../x'",)),
     Case("E-BLD-003", _build(requires_files=["murmur.yaml"])),
+    Case("E-BLD-008", _build(programs={"jq": {}}), ("programs.jq: ",)),
     Case("E-CFG-002", _set("nonsense.field", "x"), ("'nonsense.field'", "registry.index_url")),
     Case("E-IO-001", _install(), ("murmur.yaml",)),
     Case("E-IO-002", _unreadable, ("murmur.yaml",)),

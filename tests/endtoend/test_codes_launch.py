@@ -108,6 +108,13 @@ def _misfit(ground: Ground) -> Done:
     return ground.run()
 
 
+def _bad_programs(ground: Ground) -> Done:
+    ground.write("odd.mur.zip", wasm_zip("odd-tool", programs="{jq: {}}"))
+    ground.mur("publish", "odd.mur.zip")
+    ground.capsule(artifacts=[WITH_SCRIPT, {"name": "local/odd-tool", "version": "0.1.0"}])
+    return ground.run()
+
+
 def _port_taken(ground: Ground) -> Done:
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
@@ -195,6 +202,7 @@ REFUSED = [
     ),
     Case("E-RUN-052", inference(model="nobody"), ("nobody", "inference.max_tokens")),
     Case("E-RUN-055", capsule(context={"max_tokens": 100}), ("100",)),
+    Case("E-RUN-062", _bad_programs, ("local/odd-tool@0.1.0", "programs.jq")),
 ]
 
 

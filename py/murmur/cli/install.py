@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from murmur.core.diagnostics import MurmurError, error, printable
+from murmur.core.diagnostics import error, printable
 from murmur.core.home import Home, home_path, open_home
 from murmur.core.streams import complain, emit, report
 
 if TYPE_CHECKING:
-    from murmur.store.fetching import Fetcher
+    from murmur.cli.progress import Display
+    from murmur.store.fetching import Fetcher, Watcher
     from murmur.store.install import Installed, Target
     from murmur.store.ready import Ready
     from murmur.store.references import Pinned, Reference
@@ -54,6 +55,7 @@ def command(
 ) -> None:
     """Fetch and install artifacts: a project's, SCOPE/NAME[@VERSION], a release
     github:OWNER/REPO@TAG, or a .mur.zip file."""
+    from murmur.cli.host_programs import allowed_binaries, keep_host_facts, staged_programs
     from murmur.store.install import Target, store_all
     from murmur.store.references import Pinned, parse_reference
     from murmur.store.stores import global_store, project_store
@@ -71,36 +73,54 @@ def command(
         target = Target(machine, None)
     else:
         target = Target(project_store(project), project)
-    with _fetching(home, machine, target) as fetcher:
-        if all_platforms:
-            assert isinstance(parsed, Pinned)
-            ready = _every_platform(parsed, machine, target, fetcher)
-        else:
-            ready = _ready(parsed, project, target, machine, fetcher)
-    installed = store_all(ready, target)
+    with contextlib.ExitStack() as held:
+        with _shown() as display:
+            fetcher = _fetcher(home, machine, target, display)
+            if all_platforms:
+                assert isinstance(parsed, Pinned)
+                ready = _every_platform(parsed, machine, fetcher)
+            else:
+                ready = _ready(parsed, project, target, machine, fetcher)
+            allowed: tuple[str, ...] = ()
+            if target.project is not None and not no_precompile:
+                allowed = allowed_binaries(target.project / MANIFEST)
+            programs = held.enter_context(staged_programs(ready, allowed, home, display))
+        installed = store_all(ready, target)
+        stored = programs.commit()
     _report(installed, target, all_platforms)
+    for line in stored:
+        emit(printable(line))
     if no_precompile:
         return
     _precompile(installed.payloads, home)
-    if project is not None and target.project is not None:
-        _keep_host_facts(project, home)
+    kept = keep_host_facts(allowed, target.project, home) if target.project is not None else 0
+    if kept:
+        emit(f"Kept host facts for {kept} allowlisted binar{'y' if kept == 1 else 'ies'}")
 
 
 @contextlib.contextmanager
-def _fetching(home: Home, machine: "Store", target: "Target") -> "Iterator[Fetcher]":
-    """What asks sources, with a display on a terminal while it does."""
+def _shown() -> "Iterator[Display | None]":
+    """A display of downloads on a terminal, gone at the end."""
     from murmur.cli.progress import terminal_display
+
+    display = terminal_display()
+    try:
+        yield display
+    finally:
+        if display is not None:
+            display.close()
+
+
+def _fetcher(
+    home: Home, machine: "Store", target: "Target", watcher: "Watcher | None"
+) -> "Fetcher":
+    """What asks sources, minding the owners in the project's lock. Raises E-RUN-003."""
     from murmur.store.fetching import Fetcher
     from murmur.store.lock import lock_path, read_lock
     from murmur.store.ready import owner_check
 
     lock = read_lock(lock_path(target.project)) if target.project is not None else None
-    display = terminal_display()
-    try:
-        yield Fetcher(lambda: _sources(home), machine, owner_check(lock), display)
-    finally:
-        if display is not None:
-            display.close()
+    return Fetcher(lambda: _sources(home), machine, owner_check(lock), watcher)
 
 
 def _sources(home: Home) -> "Sources":
@@ -185,9 +205,7 @@ def _declared(project: Path) -> "list[Pinned]":
     ]
 
 
-def _every_platform(
-    item: "Pinned", machine: "Store", target: "Target", fetcher: "Fetcher"
-) -> "list[Ready]":
+def _every_platform(item: "Pinned", machine: "Store", fetcher: "Fetcher") -> "list[Ready]":
     """Every payload of one version; of a platform that cannot be had, a line says why not."""
     from murmur.store.install import from_store_platforms
     from murmur.store.names import LOCAL_SCOPE
@@ -228,30 +246,3 @@ def _precompile(payloads: "Sequence[Ready]", home: Home) -> None:
     ]
     if eligible:
         precompile(eligible, home)
-
-
-def _keep_host_facts(project: Path, home: Home) -> None:
-    """Works out what the first launch would ask of the manifest's allowlisted binaries.
-
-    spec/registry.md 12, step 7: what cannot be worked out is left to that launch without a word.
-    """
-    from murmur.core.safefs import open_root
-    from murmur.manifest.parse import load_capsule
-    from murmur.sandbox.binaries import resolve
-    from murmur.sandbox.interpreters import keep
-
-    with contextlib.suppress(OSError, UnicodeDecodeError, MurmurError):
-        # Below a work folder that holds the home, a launch would not believe what is kept there.
-        if home.root.resolve().is_relative_to(project.resolve()):
-            return
-        path = project / MANIFEST
-        capsule = load_capsule(path.read_text("utf-8-sig"), str(path)).capsule
-        search = os.environ.get("PATH", "/usr/bin:/bin")
-        binaries = resolve(capsule.capabilities.shell_allow, search, ())
-        if not binaries:
-            return
-        with open_root(home.root) as root, root.sub("host_facts", create=True) as facts:
-            os.fchmod(facts.fileno(), 0o700)
-            kept = keep(binaries, search, facts)
-        if kept:
-            emit(f"Kept host facts for {kept} allowlisted binar{'y' if kept == 1 else 'ies'}")

@@ -13,6 +13,7 @@ from murmur.guest.client import CompileFailed, Guests
 from murmur.guest.processes import GuestsFailed
 from murmur.manifest.artifact import ArtifactManifest
 from murmur.manifest.capsule import ArtifactEntry
+from murmur.manifest.programs import BadPrograms, parse_programs
 from murmur.session.inventory import Tool, ToolKind, first_line, schema_of
 from murmur.session.prepare import Prepared, declared_artifact
 from murmur.store.archive import MANIFEST, BadArchive
@@ -78,7 +79,8 @@ def open_payloads(prepared: Prepared) -> tuple[dict[str, Payload], list[Diagnost
     """Every artifact's verified bytes by full name, in manifest order.
 
     Raises E-REG-002 for bytes that hash to something else than the store or the lock recorded,
-    E-RUN-029 for a driver that speaks another interface version.
+    E-RUN-029 for a driver that speaks another interface version, E-RUN-062 for a malformed
+    `programs:` block.
     """
     payloads: dict[str, Payload] = {}
     warnings: list[Diagnostic] = []
@@ -88,6 +90,7 @@ def open_payloads(prepared: Prepared) -> tuple[dict[str, Payload], list[Diagnost
         declared = declared_artifact(prepared.capsule, entry)
         check_bytes(prepared.lock, declared, payload.sha256, prepared.platform)
         _check_role(entry, payload)
+        _check_programs(entry, payload)
         if entry.runtime == "driver":
             _check_driver_fit(entry, stored.contracts(payload))
         found = stored.platform_warning(payload)
@@ -115,6 +118,15 @@ def _check_role(entry: ArtifactEntry, payload: Payload) -> None:
             f"as {payload.kind}",
             hint="declare the role that the artifact was built for",
         )
+
+
+def _check_programs(entry: ArtifactEntry, payload: Payload) -> None:
+    try:
+        parse_programs(payload.manifest.programs, payload.manifest.runtime)
+    except BadPrograms as bad:
+        raise error(
+            "E-RUN-062", artifact=entry.label, program=bad.program, reason=bad.reason
+        ) from None
 
 
 def _check_driver_fit(entry: ArtifactEntry, contracts: Contracts | None) -> None:

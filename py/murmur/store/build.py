@@ -15,6 +15,7 @@ from typing import Final
 from murmur.core.diagnostics import Diagnostic, error, warning
 from murmur.manifest.artifact import ArtifactManifest, parse_artifact_manifest
 from murmur.manifest.document import parse_document
+from murmur.manifest.programs import BadPrograms, parse_programs
 from murmur.store.archive import (
     BUILD_RECORD,
     COMPONENT,
@@ -65,13 +66,14 @@ def build(source: str, output: str | None = None) -> Built:
     """Builds the artifact in the folder `source`.
 
     `output` is a path ending `.mur.zip` or a folder. Raises E-IO-001, E-MAN-*, E-BLD-001,
-    E-BLD-002, E-BLD-003 and E-IO-003; nothing is written then.
+    E-BLD-002, E-BLD-003, E-BLD-008 and E-IO-003; nothing is written then.
     """
     folder = Path(source)
     manifest_path = os.path.join(source, MANIFEST)
     text = _read_manifest(manifest_path)
     manifest = parse_artifact_manifest(text, manifest_path)
     check_name(manifest.name, f"rename it in {manifest_path}, for example to my-tool")
+    _check_programs(manifest, manifest_path)
     target = output_path(source, manifest.name, manifest.version, output)
     files, lints = _declared_files(folder, manifest, manifest_path, target)
     warnings = [*manifest.warnings, *lints]
@@ -81,6 +83,16 @@ def build(source: str, output: str | None = None) -> Built:
     warnings += secret_warnings(text, manifest_path)
     write_archive(target, entries, level)
     return Built(target, level, tuple(warnings))
+
+
+def _check_programs(manifest: ArtifactManifest, manifest_path: str) -> None:
+    """Raises E-BLD-008 for a `programs:` block that staging would refuse."""
+    try:
+        parse_programs(manifest.programs, manifest.runtime)
+    except BadPrograms as bad:
+        raise error(
+            "E-BLD-008", artifact=manifest_path, program=bad.program, reason=bad.reason
+        ) from None
 
 
 def check_name(name: str, hint: str) -> None:

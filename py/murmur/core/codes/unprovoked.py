@@ -19,7 +19,6 @@ _SCAFFOLDING: Final = "Scaffolding capsules and formations"
 _DELEGATION: Final = "Delegation"
 
 UNPROVOKED: Final[dict[str, str]] = {
-    "E-BLD-008": _STORES,
     "E-CAP-006": _CONTAINMENT,
     "E-CAP-007": _DOOR,
     "E-CAP-015": _DELEGATION,
@@ -83,7 +82,6 @@ UNPROVOKED: Final[dict[str, str]] = {
     "E-RUN-050": _TRACES,
     "E-RUN-053": _SESSIONS,
     "E-RUN-056": _DOOR,
-    "E-RUN-062": _CONTAINMENT,
     "E-TOP-001": _TRACES,
     "E-TOP-002": _TRACES,
     "E-TOP-003": _TRACES,
