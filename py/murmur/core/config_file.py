@@ -99,7 +99,11 @@ def edit(text: str, document: Mapping[Any, Any], block: str, key: str, value: Va
         edited = _in_place(text, block, key, value)
         if edited is not None and yaml.safe_load(edited) == wanted:
             return edited
-    return yaml.safe_dump(wanted, sort_keys=False, allow_unicode=True)
+    # Written as it is, text with a line separator such as U+0085 does not come back as it was.
+    readable = yaml.safe_dump(wanted, sort_keys=False, allow_unicode=True)
+    if yaml.safe_load(readable) == wanted:
+        return readable
+    return yaml.safe_dump(wanted, sort_keys=False)
 
 
 def bad(path: Path, reason: str) -> MurmurError:
@@ -176,5 +180,7 @@ def _written(value: Value) -> str:
         return f"[{', '.join(_written(item) for item in value)}]"
     if _PLAIN.fullmatch(value) and yaml.safe_load(value) == value:
         return value
-    quoted = yaml.safe_dump(value, default_style='"', width=LARGEST, allow_unicode=True)
+    quoted = yaml.safe_dump(
+        value, default_style='"', width=LARGEST, allow_unicode=value.isprintable()
+    )
     return quoted.strip()

@@ -59,10 +59,16 @@ def test_a_block_in_flow_style_is_changed_too() -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["yes", "012", "null", "a: b", "#x", "", " ", "a\nb", "ü", "\x07"]
+    "value", ["yes", "012", "null", "a: b", "#x", "", " ", "a\nb", "ü", "\x07", "\x85"]
 )
 def test_any_text_comes_back_as_that_text(value: str) -> None:
     assert yaml.safe_load(put("", "credentials", "K", value)) == {"credentials": {"K": value}}
+
+
+def test_a_file_written_anew_keeps_text_that_yaml_does_not_like() -> None:
+    text = '{registry: {other: "a\\Nb \\u2028 ü"}}\n'
+    edited = yaml.safe_load(put(text, "inference", "model", "m"))
+    assert edited == {"registry": {"other": "a\x85b \u2028 ü"}, "inference": {"model": "m"}}
 
 
 _NAMES = st.sampled_from(["registry", "inference", "other", "x y"])
