@@ -78,3 +78,25 @@ def test_the_directories_are_those_of_explain_scope(place: Place, project: Path)
     for title in ("Runtime directory", "Records directory", "Temporary folder"):
         block = explained[explained.index(f"\n{title}\n") :].split("\n\n")[0]
         assert block in told
+
+
+def test_a_spawn_closure_is_predicted_with_e_cap_015_and_w_reg_002(
+    place: Place, project: Path, tmp_path: Path
+) -> None:
+    packed = {"name": "worker", "version": "0.1.0", "runtime": "capsule", "execution": "static"}
+    child = {**replay([]), **packed, "capabilities": {"env": {"allow": ["EXTRA"]}}}
+    write_manifest(tmp_path / "worker", child)
+    built = place.mur("build", "worker", "--output", "worker.mur.zip", cwd=tmp_path)
+    assert built.returncode == 0, built.stderr
+    home = tmp_path / "home"
+    home.mkdir()
+    mine = Place(home, {**place.environ, "HOME": str(home)})
+    published = mine.mur("publish", "worker.mur.zip", cwd=tmp_path)
+    assert published.returncode == 0, published.stderr
+    capabilities = {"spawn": {"allow": ["local/worker", "local/ghost"]}}
+    write_manifest(project, replay([], capabilities=capabilities))
+    done = mine.mur("doctor", cwd=project, environ={"EXTRA": "x"})
+    assert done.returncode == 1
+    assert "error[E-CAP-015]: " in done.stderr and "warning[W-REG-002]: " in done.stderr
+    assert "    worker@0.1.0 declares EXTRA, which scripted@0.1.0 does not hold\n" in done.stdout
+    assert "  could not inspect 1 of 3 capsules in the spawn closure:\n" in done.stdout

@@ -6,6 +6,10 @@ from typing import Final
 
 # Code -> a test that provokes it in a whole run of `mur`.
 ELSEWHERE: Final = {
+    "E-CAP-015": (
+        "tests/endtoend/test_doctor.py",
+        "test_a_spawn_closure_is_predicted_with_e_cap_015_and_w_reg_002",
+    ),
     "E-IDX-001": (
         "py/murmur/cli/tests/test_index_command.py",
         "test_a_file_that_cannot_be_indexed_is_e_idx_001_with_the_reason_and_no_output_is_touched",
@@ -21,6 +25,10 @@ ELSEWHERE: Final = {
     "E-RUN-027": (
         "tests/endtoend/test_providers.py",
         "test_a_refused_key_ends_the_launch_with_e_run_027_and_then_e_run_040",
+    ),
+    "W-REG-002": (
+        "tests/endtoend/test_doctor.py",
+        "test_a_spawn_closure_is_predicted_with_e_cap_015_and_w_reg_002",
     ),
 }
 

@@ -7,7 +7,8 @@ from typing import Final
 from murmur.core.diagnostics import MurmurError, printable, render, warning
 from murmur.core.streams import complain, emit, report
 from murmur.doctor.checklist import check_artifacts
-from murmur.doctor.environment import environment_block, roost_refusal
+from murmur.doctor.closure import Shelves, spawn_closure
+from murmur.doctor.environment import requirements, roost_refusal
 from murmur.doctor.findings import Findings, would_refuse
 from murmur.doctor.granted import door_line, install_block, preopens_block, read_only_block
 from murmur.doctor.host import landlock_block, memory_block, namespaces_block
@@ -143,16 +144,20 @@ class _Report:
         refused = roost_refusal(capsule, project.launch.environ)
         if refused is not None:
             complain(would_refuse(refused))
+        closure = None
+        if capsule.capabilities.spawn_allow:
+            shelves = Shelves(self._stores(), project.lock, self._platform, project.launch.environ)
+            closure = spawn_closure(capsule, shelves)
         names = project.config.credential_names
-        lines, unset = environment_block(capsule, project.launch.environ, names, self._findings)
+        found = requirements(capsule, closure, project.launch.environ, names, self._findings)
         problem = project.dotenv_problem
         if problem is not None:
             report(problem.diagnostic)
             self._findings.errors.append(problem.hint)
-        if lines:
-            _show([*lines, ""])
-        if unset is not None:
-            report(unset.diagnostic)
+        if found.lines:
+            _show([*found.lines, ""])
+        for each in found.reports:
+            report(each)
 
     def _print_roster(self) -> None:
         if not (self._project.directory / ROSTER).is_file():

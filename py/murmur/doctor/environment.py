@@ -13,11 +13,11 @@ import socket
 from collections.abc import Collection, Mapping
 from urllib.parse import urlsplit
 
-from murmur.core.diagnostics import MurmurError, error
+from murmur.core.diagnostics import Diagnostic, MurmurError, error, warning
+from murmur.doctor.closure import Closure, label
 from murmur.doctor.findings import Findings
 from murmur.inference.credentials import referenced_variable
 from murmur.manifest.capsule import Capsule
-from murmur.session.scope.unestablished import UNESTABLISHED
 
 ROOST: str = "mur-roost"
 ROOST_URL: str = "MURMUR_ROOST_URL"
@@ -34,9 +34,8 @@ class Needed:
 
 def references(capsule: Capsule) -> list[Needed]:
     """Every variable that the manifest itself names as `${NAME}`."""
-    label = f"{capsule.name}@{capsule.version}"
     return [
-        Needed(name, f"{label} (artifacts.{entry.name}.gateway.api_key)")
+        Needed(name, f"{label(capsule)} (artifacts.{entry.name}.gateway.api_key)")
         for entry in capsule.artifacts
         if entry.gateway is not None
         and (name := referenced_variable(entry.gateway.api_key)) is not None
@@ -45,45 +44,82 @@ def references(capsule: Capsule) -> list[Needed]:
 
 def declared(capsule: Capsule) -> list[Needed]:
     """Every name of the capsule's own `env.allow`."""
-    label = f"{capsule.name}@{capsule.version}"
-    return [Needed(name, label) for name in dict.fromkeys(capsule.capabilities.env_allow)]
+    return [Needed(name, label(capsule)) for name in dict.fromkeys(capsule.capabilities.env_allow)]
 
 
-def environment_block(
+@dataclasses.dataclass(frozen=True, slots=True)
+class Requirements:
+    """The block (empty when there is nothing to report) and its codes for standard error."""
+
+    lines: tuple[str, ...] = ()
+    reports: tuple[Diagnostic, ...] = ()
+
+
+def requirements(
     capsule: Capsule,
+    closure: Closure | None,
     environ: Mapping[str, str],
     credentials: Collection[str],
     findings: Findings,
-) -> tuple[list[str], MurmurError | None]:
-    """The block, empty when there is nothing to report, and E-CAP-014 for unset variables.
+) -> Requirements:
+    """What the capsule needs, and its closure where it spawns (None where it does not).
 
     `environ` is the shell's with the workspace's `.env`; `credentials` the names in config.yaml.
+    Reports E-CAP-014, E-CAP-015 and W-REG-002.
     """
-    spawns = bool(capsule.capabilities.spawn_allow)
-    needed = [*(declared(capsule) if spawns else ()), *references(capsule)]
-    by: dict[str, list[str]] = {}
-    for each in needed:
-        by.setdefault(each.name, []).append(each.by)
-    referenced = {each.name for each in references(capsule)}
-    unset = [
-        name
-        for name in by
-        if name not in environ and not (name in referenced and name in credentials)
+    named = references(capsule)
+    needed = [
+        each for held in (closure.capsules.values() if closure else ()) for each in declared(held)
     ]
-    if not spawns and not unset:
-        return [], None
-    lines = ["Environment requirements", f"  capsules: {capsule.name}@{capsule.version}"]
-    if spawns:
-        lines.append(f"  spawn closure: {UNESTABLISHED['spawn closure']}")
-    shown = by if spawns else {name: by[name] for name in unset}
-    if shown:
-        lines += ["  variables:", *_rows(shown, unset)]
-    if not unset:
-        return lines, None
-    noun = "variable" if len(unset) == 1 else "variables"
-    findings.errors.append(f"set {', '.join(unset)} in this shell or in the workspace's .env")
-    names = ", ".join(unset)
-    return lines, error("E-CAP-014", count=f"{len(unset)} {noun}", names=names)
+    by: dict[str, list[str]] = {}
+    for each in (*needed, *named):
+        by.setdefault(each.name, []).append(each.by)
+    # A capsule's own variables come from the shell alone; a gateway's key may be stored.
+    stored = set(credentials) - {each.name for each in needed}
+    unset = [name for name in by if name not in environ and name not in stored]
+    if closure is None and not unset:
+        return Requirements()
+    labels = list(closure.capsules) if closure else [label(capsule)]
+    shown = by if closure else {name: by[name] for name in unset}
+    lines = ["Environment requirements", f"  capsules: {', '.join(labels)}"]
+    lines += ["  variables:", *_rows(shown, unset)] if shown else []
+    reports: list[Diagnostic] = []
+    if unset:
+        findings.errors.append(f"set {', '.join(unset)} in this shell or in the workspace's .env")
+        count = _counted(len(unset), "variable")
+        reports.append(error("E-CAP-014", count=count, names=", ".join(unset)).diagnostic)
+    if closure is not None:
+        more, found = _closure_lines(closure, findings)
+        lines += more
+        reports += found
+    return Requirements(tuple(lines), tuple(reports))
+
+
+def _closure_lines(closure: Closure, findings: Findings) -> tuple[list[str], list[Diagnostic]]:
+    lines: list[str] = []
+    reports: list[Diagnostic] = []
+    if closure.excesses:
+        lines.append("  declarations mur-roost will refuse:")
+        lines += [
+            f"    {each.child} declares {each.name}, which {each.parent} does not hold"
+            for each in closure.excesses
+        ]
+        names = ", ".join(dict.fromkeys(each.name for each in closure.excesses))
+        findings.errors.append(f"declare {names} in the spawning capsule's env.allow too")
+        count = _counted(len(closure.excesses), "env.allow entry", "env.allow entries")
+        reports.append(error("E-CAP-015", count=count).diagnostic)
+    if closure.uninspected:
+        total, missing = closure.size, len(closure.uninspected)
+        lines.append(f"  could not inspect {missing} of {total} capsules in the spawn closure:")
+        lines += [f"    {name}: {reason}" for name, reason in closure.uninspected.items()]
+        count, names = _counted(missing, "capsule"), ", ".join(closure.uninspected)
+        reports.append(warning("W-REG-002", count=count, names=names))
+    lines += [f"  spawn.allow cycle: {parent} → {child}" for parent, child in closure.cycles]
+    return lines, reports
+
+
+def _counted(number: int, noun: str, plural: str = "") -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {plural or noun + 's'}"
 
 
 def _rows(by: Mapping[str, list[str]], unset: Collection[str]) -> list[str]:

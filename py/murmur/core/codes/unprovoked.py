@@ -21,7 +21,6 @@ _DELEGATION: Final = "Delegation"
 UNPROVOKED: Final[dict[str, str]] = {
     "E-CAP-006": _CONTAINMENT,
     "E-CAP-007": _DOOR,
-    "E-CAP-015": _DELEGATION,
     "E-CAP-017": _HOSTS,
     "E-CAP-019": _HOSTS,
     "E-CAP-021": _HOSTS,
@@ -88,7 +87,6 @@ UNPROVOKED: Final[dict[str, str]] = {
     "E-TRC-002": _TRACES,
     "W-DEPLOY-001": _DEPLOYMENT,
     "W-DEPLOY-002": _DEPLOYMENT,
-    "W-REG-002": _DELEGATION,
     "W-ROS-001": _FORMATIONS,
     "W-RUN-002": _HOSTS,
     "W-RUN-003": _HOSTS,

@@ -168,60 +168,6 @@ def test_a_public_door_off_loopback_is_warned_about(project: Project) -> None:
     assert "SendMessage" not in project.doctor(bind="0.0.0.0").out
 
 
-def test_an_unset_reference_is_an_error_that_names_it_and_never_a_value(project: Project) -> None:
-    gateway = ", gateway: {endpoint: 'https://x.example', api_key: '${SOLO_PROVIDER_KEY}'}"
-    agent(project, "", gateway)
-    told = project.doctor()
-    assert told.block("Environment requirements") == [
-        "  capsules: solo@0.0.1",
-        "  variables:",
-        "    ✗  SOLO_PROVIDER_KEY   unset   — solo@0.0.1 (artifacts.local/drive.gateway.api_key)",
-    ]
-    assert "error[E-CAP-014]: 1 variable " in told.err and "hint:" not in told.err
-    assert told.status == 1 and told.tally == "1 check passed, 1 error found."
-    for value in ("", "sk-secret-value"):
-        again = project.doctor(environ={"SOLO_PROVIDER_KEY": value})
-        assert again.status == 0 and "Environment requirements" not in again.out
-        assert "sk-secret-value" not in again.out + again.err
-
-
-def test_a_name_in_the_env_file_or_in_the_operators_credentials_counts_as_set(
-    project: Project,
-) -> None:
-    gateway = ", gateway: {endpoint: 'https://x.example', api_key: '${SOLO_PROVIDER_KEY}'}"
-    agent(project, "", gateway)
-    project.write("SOLO_PROVIDER_KEY=x\n", ".env")
-    assert project.doctor().status == 0
-    (project.folder / ".env").unlink()
-    (project.home / ".murmur").mkdir(0o700)
-    config = project.home / ".murmur" / "config.yaml"
-    config.write_text("credentials: {SOLO_PROVIDER_KEY: abc}\n")
-    config.chmod(0o600)
-    assert project.doctor().status == 0
-
-
-def test_an_env_file_that_cannot_be_parsed_is_reported_by_file_and_line(project: Project) -> None:
-    agent(project)
-    project.write("A=1\nnonsense\n", ".env")
-    told = project.doctor()
-    assert f"error[E-IO-003]: {project.folder}/.env:2: " in told.err
-    assert len(told.fixes) == 1 and told.status == 1
-
-
-def test_a_capsule_that_spawns_shows_its_variables_and_what_is_not_established(
-    project: Project,
-) -> None:
-    agent(project, "capabilities: {spawn: {allow: [local/x]}, env: {allow: [EDITOR, LESS_X]}}\n")
-    told = project.doctor(environ={"EDITOR": "vi"})
-    assert told.block("Environment requirements") == [
-        "  capsules: solo@0.0.1",
-        f"  spawn closure: {UNESTABLISHED['spawn closure']}",
-        "  variables:",
-        "    ✓  EDITOR   set     — solo@0.0.1",
-        "    ✗  LESS_X   unset   — solo@0.0.1",
-    ]
-
-
 def test_the_daemon_of_a_spawning_capsule_is_in_one_of_three_states(
     project: Project, tmp_path: Path
 ) -> None:

@@ -13,6 +13,5 @@ UNESTABLISHED: Final[dict[str, str]] = {
     "declared needs": "this build does not establish what the programs of its tools need",
     "pinned programs": "this build does not establish the pinned programs of its tools",
     "host paths": "this build does not establish the operator's host_paths",
-    "spawn closure": "this build does not establish the spawn closure",
     "roster": "this build does not establish roster admission",
 }

@@ -399,7 +399,6 @@ def test_the_blocks_that_this_build_does_not_establish_are_these() -> None:
         "declared needs",
         "pinned programs",
         "host paths",
-        "spawn closure",
         "roster",
     }
     for line in UNESTABLISHED.values():
