@@ -9,6 +9,11 @@ from .box import Box
 from .github_server import GitHubServer
 
 
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+
+
 @pytest.fixture
 def github() -> Iterator[GitHubServer]:
     server = GitHubServer()

@@ -102,6 +102,10 @@ class ProgramStore:
     def commit(self, staged: "Staged") -> None:
         """Gives what was staged its name, in place of a copy that is not sound. Raises OSError."""
         with self._open() as store:
+            with contextlib.suppress(ImportError, OSError):  # where no lock can be had, none waits
+                import fcntl  # not on every system, and this module must import there
+
+                fcntl.flock(store.fileno(), fcntl.LOCK_EX)
             _commit(store, staged.partial, staged.name)
 
     def discard(self, staged: "Staged") -> None:
