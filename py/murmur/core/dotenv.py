@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from murmur.core.diagnostics import error
+from murmur.core.regular import read_regular_text
 
+_LARGEST: Final = 1 << 20
 _EXPORT: Final = re.compile(r"^export[ \t]+")
 
 
@@ -55,7 +57,7 @@ def with_dotenv(environ: Mapping[str, str], directory: Path) -> dict[str, str]:
     """
     path = workspace_root(directory) / ".env"
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_regular_text(path, _LARGEST)
     except (FileNotFoundError, NotADirectoryError):
         return dict(environ)
     except (OSError, UnicodeDecodeError) as failure:

@@ -9,10 +9,14 @@ import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from murmur.core.diagnostics import error
 from murmur.core.dotenv import with_dotenv
 from murmur.core.home import Home, find_home
+from murmur.core.regular import read_regular_text
+
+_LARGEST: Final = 4 << 20
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -52,7 +56,7 @@ class Launch:
 def read_manifest(manifest: Path) -> str:
     """The text of a capsule manifest. Raises E-IO-001, E-IO-002 or E-IO-003."""
     try:
-        return manifest.read_text(encoding="utf-8")
+        return read_regular_text(manifest, _LARGEST)
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         raise error(
             "E-IO-001",

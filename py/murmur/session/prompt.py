@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import Final, Literal
 
 from murmur.core.diagnostics import error
+from murmur.core.regular import read_regular_text
 from murmur.manifest.capsule import Capsule
 from murmur.session.directories import one_line
 from murmur.session.launch import Launch
+
+_LARGEST: Final = 16 << 20
 
 _BLOCK: Final = """[Capsule]
 You are the agent of the capsule {name}, version {version}.
@@ -67,7 +70,7 @@ def read_prompt(launch: Launch, capsule: Capsule) -> ConfiguredPrompt:
 
 def _read(directory: Path, field: str, path: str) -> str:
     try:
-        return (directory / path).read_text(encoding="utf-8")
+        return read_regular_text(directory / path, _LARGEST)
     except (OSError, UnicodeDecodeError) as failure:
         reason = failure.strerror if isinstance(failure, OSError) else "it is not UTF-8"
         raise error("E-RUN-009", field=field, path=path, reason=str(reason)) from None

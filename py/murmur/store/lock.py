@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Final, Literal
 
 from murmur.core.diagnostics import MurmurError, error
+from murmur.core.regular import read_regular
+from murmur.core.safefs import TooLarge
 from murmur.manifest.document import BadDocument, parse_document
 from murmur.manifest.names import is_full_name
 from murmur.store.names import FullName
@@ -87,14 +89,13 @@ def lock_path(project: Path) -> Path:
 def read_lock(path: Path) -> Lock | None:
     """The lock at `path`; None when there is none. Raises E-RUN-003 for one that is not valid."""
     try:
-        with path.open("rb") as stream:
-            data = stream.read(_LIMIT + 1)
+        data = read_regular(path, _LIMIT)
     except FileNotFoundError:
         return None
+    except TooLarge:
+        raise _invalid(path, f"it is larger than {_LIMIT} bytes") from None
     except OSError as failure:
         raise _invalid(path, f"it cannot be read: {failure.strerror}") from failure
-    if len(data) > _LIMIT:
-        raise _invalid(path, f"it is larger than {_LIMIT} bytes")
     try:
         return parse_lock(data.decode("utf-8"), path)
     except UnicodeDecodeError as failure:
