@@ -154,6 +154,7 @@ REFUSED = [
     ),
     Case("E-CAP-010", driver(config=["a", "list"]), ("local/driver-replay",)),
     Case("E-CAP-011", capsule(context={"record_store": "a/b"}), ("context.record_store", "a/b")),
+    Case("E-CAP-012", granted(filesystem={"read_only": ["../x"]}), ("../x",)),
     Case("E-CAP-013", artifacts(CLAIMED), ("local/submit-plan", "fetch-peer-file")),
     Case("E-CAP-016", granted(env={"allow": ["GITHUB_TOKEN"]}), ("GITHUB_TOKEN",)),
     Case(

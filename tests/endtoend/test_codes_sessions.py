@@ -4,9 +4,12 @@ A launch prints many warnings at once, so a few launches provoke them all.
 """
 
 import json
+import os
+import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.endtoend.capsule import Place, read_trace, replay, shell_turn
 from tests.endtoend.ground import Case, Done, Ground, check_warned
@@ -19,6 +22,7 @@ LOUD_CODES = {
     "W-SEC-008": ("local/tool-editor", "limits"),
     "W-SEC-011": ("workdir_exec",),
     "W-SEC-014": ("capabilities.filesystem.records",),
+    "W-SEC-017": ("python3",),
     "W-SEC-019": ("'capabilitys'", "at the top level", "'capabilities'"),
     "W-SEC-022": ("shell.allow",),
     "W-SEC-024": ("APP_TOKEN",),
@@ -45,7 +49,7 @@ def loud(ground: Ground) -> Done:
         capabilities={
             "network": {"allow": ["example.com"]},
             "shell": {"allow": ["python3", "true"]},
-            "filesystem": {"workdir_exec": True, "records": True},
+            "filesystem": {"workdir_exec": True, "records": True, "read_only": ["tests"]},
             "env": {"allow": ["APP_TOKEN"]},
         },
         capabilitys={},
@@ -127,6 +131,29 @@ def test_w_sec_033_says_that_the_home_lies_in_the_work_folder(ground: Ground) ->
     ground.capsule()
     done = ground.run("--workdir", str(ground.place.home))
     check_warned(Case("W-SEC-033", lambda _: done, (str(ground.place.home),)), done)
+
+
+def test_w_sec_018_names_what_a_tool_s_schema_leaves_to_its_name(ground: Ground) -> None:
+    """The editor under another name, its list of destinations taken out of its schema."""
+    [editor] = Path(os.environ["MURMUR_TEST_ARTIFACTS"]).glob("tool-editor-*.mur.zip")
+    copy = ground.folder / "tool-writer-0.1.0.mur.zip"
+    with zipfile.ZipFile(editor) as source, zipfile.ZipFile(copy, "w") as made:
+        for entry in source.infolist():
+            data = source.read(entry)
+            if entry.filename == "murmur.yaml":
+                manifest = yaml.safe_load(data)
+                manifest["name"] = "tool-writer"
+                del manifest["input_schema"]["murmur-destinations"]
+                data = yaml.safe_dump(manifest).encode()
+            made.writestr(entry.filename, data)
+    assert ground.mur("publish", str(copy)).returncode == 0
+    script = replay([{"text": "done"}])["artifacts"][0]
+    ground.capsule(
+        artifacts=[script, {"name": "local/tool-writer", "version": "0.1.0"}],
+        capabilities={"filesystem": {"read_only": ["tests"]}},
+    )
+    done = ground.run()
+    check_warned(Case("W-SEC-018", lambda _: done, ("local/tool-writer", "property path")), done)
 
 
 def test_w_sec_023_says_that_no_command_will_find_the_session(ground: Ground) -> None:

@@ -36,8 +36,6 @@ ELSEWHERE: Final = {
 # Each later issue empties its own lines.
 NOT_BY_A_COMMAND: Final = {
     "E-CAP-008": "exports is refused as not served before: The door and every command that uses it",
-    "E-CAP-012": "read_only is refused as not served before: "
-    "Sessions: staging to teardown, the agent loop, shell, hooks, plans, memory",
     "E-RUN-007": "needs a full disk below the records: "
     "Sessions: staging to teardown, the agent loop, shell, hooks, plans, memory",
     "E-TRC-001": "no command reads a trace yet: Traces, evaluation, telemetry, topology",
@@ -51,10 +49,6 @@ NOT_BY_A_COMMAND: Final = {
     "W-SEC-015": "native tools are refused as not served before: "
     "Sessions: staging to teardown, the agent loop, shell, hooks, plans, memory",
     "W-SEC-016": "capabilities.conversation is refused as not served before: "
-    "Sessions: staging to teardown, the agent loop, shell, hooks, plans, memory",
-    "W-SEC-017": "read_only is refused as not served before: "
-    "Sessions: staging to teardown, the agent loop, shell, hooks, plans, memory",
-    "W-SEC-018": "read_only is refused as not served before: "
     "Sessions: staging to teardown, the agent loop, shell, hooks, plans, memory",
     "W-SEC-021": "needs a cgroup hierarchy that refuses an I/O limit: Containment, whole",
     "W-SEC-034": "needs a route outside the class, such as a harness: Containment, whole",
