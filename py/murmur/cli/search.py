@@ -69,11 +69,12 @@ def command(query: str, place: str | None, limit: int) -> None:
 def _offers(place: str | None) -> "list[Offer]":
     """What is searched. Raises E-IO-003, E-IO-004 and E-IDX-002."""
     from murmur.store.searching import LOCAL, offers_in, offers_of, read_index_at
-    from murmur.store.stores import global_store
 
     if place is None:
         place = _configured()
     elif place == LOCAL:
+        from murmur.store.stores import global_store
+
         return offers_in(global_store(Home(home_path(os.environ)).artifacts))
     return offers_of(read_index_at(place))
 
@@ -81,12 +82,12 @@ def _offers(place: str | None) -> "list[Offer]":
 def _configured() -> str:
     """Where the index lies that the configuration names, or the default one."""
     from murmur.core.config import read_config
-    from murmur.store.searching import DEFAULT_INDEX
+    from murmur.store.searching import default_index
 
     config = read_config(Home(home_path(os.environ)), Path.cwd())
     for line in config.warnings:
         complain(line)
-    return config.index_url or DEFAULT_INDEX
+    return config.index_url or default_index()
 
 
 def _row(result: "Result") -> list[str]:

@@ -7,21 +7,19 @@ had one.
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from murmur.core.diagnostics import error
 from murmur.store.choosing import Candidate, Choice, candidates, choose
 from murmur.store.content import hold_file
-from murmur.store.index import SIZE_LIMIT, Index, parse_index
-from murmur.store.listing import Held, listing
+from murmur.store.index import INDEX_FILE, SIZE_LIMIT, Index, parse_index
 from murmur.store.names import version_order
-from murmur.store.sources import MURMUR_REPOSITORY
-from murmur.store.stores import Store
+
+if TYPE_CHECKING:
+    from murmur.store.listing import Held
+    from murmur.store.stores import Store
 
 LOCAL: Final = "local"
-DEFAULT_INDEX: Final = (
-    f"https://github.com/{MURMUR_REPOSITORY}/releases/latest/download/artifacts-index.json"
-)
 _ACCEPT: Final = "application/json, application/octet-stream;q=0.9, */*;q=0.1"
 
 
@@ -82,15 +80,17 @@ def offers_of(index: Index) -> list[Offer]:
     ]
 
 
-def offers_in(store: Store) -> list[Offer]:
+def offers_in(store: "Store") -> list[Offer]:
     """Every artifact of a store, described by its newest version."""
+    from murmur.store.listing import listing
+
     by: dict[str, list[Held]] = {}
     for held in listing(store):
         by.setdefault(held.name.text, []).append(held)
     return [_offer(name, versions) for name, versions in by.items()]
 
 
-def _offer(name: str, versions: Sequence[Held]) -> Offer:
+def _offer(name: str, versions: "Sequence[Held]") -> Offer:
     newest = max(versions, key=lambda held: version_order(held.version))
     record = newest.record
     return Offer(
@@ -100,6 +100,13 @@ def _offer(name: str, versions: Sequence[Held]) -> Offer:
         record.tags if record else (),
         lambda: [held.candidate() for held in versions],
     )
+
+
+def default_index() -> str:
+    """Where the index of the default artifacts lies."""
+    from murmur.store.sources import MURMUR_REPOSITORY
+
+    return f"https://github.com/{MURMUR_REPOSITORY}/releases/latest/download/{INDEX_FILE}"
 
 
 def read_index_at(place: str) -> Index:
