@@ -1,18 +1,24 @@
 """What a source answers, and what an install makes of it: limits, troubles, tokens, redirects."""
 
+import contextlib
 import hashlib
 import io
+import json
+import random
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from murmur.core.config import Source
 from murmur.core.diagnostics import MurmurError, render
 from murmur.store import transport
 from murmur.store.fetching import Fetcher
+from murmur.store.github import GitHub
 from murmur.store.names import FullName
 from murmur.store.ready import Ready, owner_check
 from murmur.store.references import Pinned
@@ -395,3 +401,73 @@ def test_a_token_that_is_echoed_is_not_shown(github: GitHubServer, fetch: Fetch)
 def test_what_a_server_says_cannot_steer_the_terminal(github: GitHubServer, fetch: Fetch) -> None:
     github.trouble("/releases/latest", answers(400, "\x1b[2Jgone\r\n"))
     assert "\x1b" not in render(refused("E-REG-006", fetch).diagnostic)
+
+
+# --- anything at all ---------------------------------------------------------------------------
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["tag_name", "assets", "id", "name", "size", "digest", "owner"]),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@settings(deadline=None)
+@given(_JSON)
+def test_whatever_json_the_api_answers_is_taken_or_refused(value: object) -> None:
+    source = GitHub("ana/tools", None, "http://127.0.0.1:1")
+
+    class Answering(Web):
+        def read(self, url: str, accept: str, limit: int) -> bytes:
+            return json.dumps(value).encode()
+
+    source._web = Answering()
+    for ask in (source.latest, source.owner_id, lambda: source.release("v1")):
+        with contextlib.suppress(Unanswered):
+            ask()
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_whatever_goes_wrong_an_install_gets_the_published_bytes_or_a_refusal(
+    github: GitHubServer, fetch: Fetch, seed: int
+) -> None:
+    chance = random.Random(seed)
+    assets = [wasm(f"tool-{n}", padding=chance.randbytes(3000)) for n in range(4)]
+    github.publish("Ana/tools", "v1", *assets)
+
+    def nothing(handler: Handler) -> bool:
+        handler.close_connection = True
+        handler.connection.close()
+        return True
+
+    def other(handler: Handler) -> bool:
+        handler.send(200, b"other bytes", ETag='"y"')
+        return True
+
+    troubles = [
+        answers(500),
+        answers(503),
+        answers(429, retry_after="9"),
+        answers(404),
+        breaks_off(chance.randrange(2000)),
+        nothing,
+        other,
+    ]
+    for _ in range(chance.randrange(1, 5)):
+        path = chance.choice(["/latest", "/tags", "/assets/", "/blob/", "/tools$", "/10[0-4]"])
+        github.trouble(path, chance.choice(troubles), times=chance.randrange(1, 4))
+    items = [Pinned(FullName(f"ana/tool-{n}"), "1.0.0") for n in range(4)]
+    try:
+        ready = fetch(*items)
+    except MurmurError as refusal:
+        assert refusal.code in {"E-REG-001", "E-REG-002", "E-REG-006", "E-IDX-002"}
+        return
+    found = [each.payload.sha256 for each in ready]
+    assert found == [hashlib.sha256(data).hexdigest() for _, data in assets]

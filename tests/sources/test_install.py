@@ -9,7 +9,7 @@ from murmur.store.stores import global_store, project_store
 
 from .archives import STALE, native, skill, wasm
 from .box import Box
-from .github_server import GitHubServer
+from .github_server import GitHubServer, Handler
 
 HOST = host_platform()
 OTHER = "darwin-aarch64" if HOST != "darwin-aarch64" else "linux-x86_64"
@@ -163,6 +163,22 @@ def test_a_github_release_without_an_index_is_taken_by_its_file_names(
     box.refused("E-WIT-LEVEL-001", "github:ana/tools@v1")
     del held.releases["v1"]["stale-1.0.0.mur.zip"]
     assert box.install("github:ana/tools@v1") == ["Installed ana/tool-a@1.0.0 (project store)"]
+
+
+def test_a_release_without_an_index_is_held_to_githubs_own_digests(
+    box: Box, github: GitHubServer
+) -> None:
+    held = github.publish("ana/tools", "v1", wasm("tool-a"))
+    del held.releases["v1"]["artifacts-index.json"]
+    box.declare()
+
+    def other(handler: Handler) -> bool:
+        handler.send(200, wasm("tool-a", padding=b"x")[1])
+        return True
+
+    github.digests = True
+    github.trouble("/blob/", other)
+    assert "github:ana/tools recorded" in box.refused("E-REG-002", "github:ana/tools@v1")
 
 
 def test_the_default_repository_by_reference_has_the_scope_murmur_and_reserved_owners_none(

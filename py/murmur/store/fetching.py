@@ -290,10 +290,10 @@ class Fetcher:
                 raise error(
                     "E-REG-002",
                     artifact=plan.label,
-                    recorded=f"the index of {plan.source.label}",
+                    recorded=f"{'the index of ' if plan.item else ''}{plan.source.label}",
                     expected=plan.sha256,
                     found=sha256,
-                    hint="the file was changed after it was indexed: ask its publisher",
+                    hint="the file was changed after it was published: ask its publisher",
                 )
             payload = open_payload(self._held(spool, spool.tell(), sha256), plan.label)
         except Absent:

@@ -8,6 +8,7 @@ spec/diagnostics.md 4.11 (E-REG-006).
 
 import dataclasses
 import email.message
+import functools
 import hashlib
 import http.client
 import json
@@ -345,8 +346,12 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
     return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
 
 
+@functools.cache
 def _opener() -> urllib.request.OpenerDirector:
-    """Http and https alone, through the operator's proxies, verified by the system's store."""
+    """Http and https alone, through the operator's proxies, verified by the system's store.
+
+    One for all: it keeps nothing of a request, and reading the system's store takes a while.
+    """
     opener = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler(),
