@@ -8,7 +8,7 @@ from murmur.core.diagnostics import MurmurError, printable, render, warning
 from murmur.core.streams import complain, emit, report
 from murmur.doctor.checklist import check_artifacts
 from murmur.doctor.closure import Shelves, spawn_closure
-from murmur.doctor.environment import requirements, roost_refusal
+from murmur.doctor.environment import references, requirements, roost_refusal
 from murmur.doctor.findings import Findings, would_refuse
 from murmur.doctor.granted import door_line, install_block, preopens_block, read_only_block
 from murmur.doctor.host import landlock_block, memory_block, namespaces_block
@@ -212,11 +212,23 @@ def _explain(project: Project) -> Explained:
 
 
 def _refusals(project: Project, explained: Explained) -> list[MurmurError]:
-    """What `mur run` would refuse the root capsule for; an unset key is a line further down."""
+    """What `mur run` would refuse the root capsule for.
+
+    A key whose variable is unset is a line further down, and an error; any other key is told here.
+    """
+    capsule, environ = project.capsule, project.launch.environ
     found = list(project.problems)
     try:
-        check_names(project.capsule)
+        check_names(capsule)
     except MurmurError as refused:
         found.append(refused)
-    found += shape_refusals(project.capsule)
-    return [*found, *(each for each in explained.refusals if each.code != "E-MAN-003")]
+    found += shape_refusals(capsule)
+    unset = [each.name for each in references(capsule) if each.name not in environ]
+    return [
+        *found,
+        *(
+            each
+            for each in explained.refusals
+            if each.code != "E-MAN-003" or not any(name in each.message for name in unset)
+        ),
+    ]

@@ -71,6 +71,15 @@ def test_an_env_file_that_cannot_be_parsed_is_reported_by_file_and_line(project:
     assert len(told.fixes) == 1 and told.status == 1
 
 
+def test_a_key_that_is_set_and_cannot_be_sent_is_a_warning_of_its_own(project: Project) -> None:
+    gateway = ", gateway: {endpoint: 'https://x.example', api_key: '${SOLO_PROVIDER_KEY}'}"
+    agent(project, "", gateway)
+    assert "E-MAN-003" not in project.doctor().err
+    told = project.doctor(environ={"SOLO_PROVIDER_KEY": ""})
+    assert "warning[E-MAN-003]: " in told.err and told.status == 0
+    assert "E-MAN-003" not in project.doctor(environ={"SOLO_PROVIDER_KEY": "abc"}).err
+
+
 def test_every_variable_of_the_closure_names_every_capsule_that_needs_it(
     project: Project,
 ) -> None:
