@@ -49,6 +49,13 @@ def _stale(ground: Ground) -> Done:
     return ground.mur("doctor")
 
 
+def _home_inside(ground: Ground) -> Done:
+    ground.capsule()
+    home = ground.folder / "workdir" / "home"
+    home.mkdir(parents=True)
+    return ground.mur("doctor", HOME=str(home))
+
+
 STAGED = [{"binary": "true", "source_path": "/opt/x", "pin": "1"}]
 RUNTIME = [{"binary": "true", "dirs": [{"path": "/opt/x", "list_dir": False}]}]
 
@@ -83,6 +90,7 @@ FINDINGS = [
         "warning",
         None,
     ),
+    (Case("W-SEC-033", _home_inside, ("workdir",)), "warning", None),
     (Case("E-ROS-001", roster(roster_version=2), ("roster.yaml", "roster_version")), "error", 1),
     (Case("E-ROS-002", roster(members=[MEMBERS[1]]), ("roster.yaml",)), "error", 1),
     (

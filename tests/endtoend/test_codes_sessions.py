@@ -127,12 +127,6 @@ def test_w_sec_032_says_what_a_public_door_offers(ground: Ground) -> None:
     assert done.stderr.startswith("warning[W-SEC-032]: ")
 
 
-def test_w_sec_033_says_that_the_home_lies_in_the_work_folder(ground: Ground) -> None:
-    ground.capsule()
-    done = ground.run("--workdir", str(ground.place.home))
-    check_warned(Case("W-SEC-033", lambda _: done, (str(ground.place.home),)), done)
-
-
 def test_w_sec_018_names_what_a_tool_s_schema_leaves_to_its_name(ground: Ground) -> None:
     """The editor under another name, its list of destinations taken out of its schema."""
     [editor] = Path(os.environ["MURMUR_TEST_ARTIFACTS"]).glob("tool-editor-*.mur.zip")
