@@ -116,7 +116,7 @@ def contain(
         achieved = "advisory"
     shortfall = fix = ""
     if weaker(achieved, floor.declared):
-        shortfall, fix = _shortfall(reading, floor, capped or missing)
+        shortfall, fix = _shortfall(reading, floor, capped, missing)
     warnings: list[Diagnostic] = []
     notes: list[str] = []
     if can_start_commands(capsule):
@@ -155,10 +155,12 @@ def _cap(capsule: Capsule, home_inside: bool) -> str:
     return ""
 
 
-def _shortfall(reading: HostReading, floor: Floor, known: str) -> tuple[str, str]:
-    """(reason, fix) of an unmet floor; `known` is a reason that no host is asked for."""
-    if known:
-        return known, ""
+def _shortfall(reading: HostReading, floor: Floor, capped: str, missing: str) -> tuple[str, str]:
+    """(reason, fix) of an unmet floor; what caps the class needs no host to be asked."""
+    if capped:
+        return capped, ""
+    if missing:
+        return missing, _KEEP_HELPER
     if floor.declared == "sealed" and reading.tier == "Sealed":
         return UNESTABLISHED["composed root"], ""
     return class_refusal(reading, floor.declared)

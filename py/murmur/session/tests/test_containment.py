@@ -173,3 +173,5 @@ def test_a_host_that_nobody_could_ask_says_what_was_missing() -> None:
     decided = decide(unread_host(), text=SHELL, missing="no mur-sandbox beside mur")
     assert "no mur-sandbox beside mur" in decided.refusals[0].message
     assert "MURMUR_SANDBOX_HELPER" in decided.refusals[0].hint
+    floor = decide(unread_host(), Floor("scoped", (FLAG,)), missing="no mur-sandbox").refusals[0]
+    assert "no mur-sandbox" in floor.message and "MURMUR_SANDBOX_HELPER" in floor.hint
