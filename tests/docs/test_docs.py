@@ -1,15 +1,19 @@
 """The documentation says what the code says, and its links lead somewhere."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
+from murmur.manifest.parse import load_capsule
 from tools.docs.pages import pages
 
 ROOT = Path("pyproject.toml").resolve().parent
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+_YAML = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
@@ -19,6 +23,17 @@ def test_a_reference_page_is_current(name: str) -> None:
     mend = "run `./bazelw run //tools/docs:generate`"
     assert path.exists(), mend
     assert path.read_text("utf-8") == pages()[name], mend
+
+
+def test_what_the_manifest_page_shows_loads_without_a_warning() -> None:
+    text = (ROOT / "docs" / "write-a-manifest.md").read_text("utf-8")
+    _, smallest, *further = _YAML.findall(text)
+    base = yaml.safe_load(smallest)
+    assert further
+    for block in ("{}", *further):
+        shown = yaml.safe_load(block)
+        both = {**base, **shown, "artifacts": base["artifacts"] + shown.get("artifacts", [])}
+        assert load_capsule(json.dumps(both), "murmur.yaml").warnings == ()
 
 
 def anchors(text: str) -> set[str]:
