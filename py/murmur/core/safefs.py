@@ -9,6 +9,7 @@ import errno
 import os
 import secrets
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -229,22 +230,77 @@ class Root:
 
 
 def _remove_directory(parent: int, name: str, relative: str) -> None:
+    """Goes down by name and up by `..`, so that a tree of any depth takes two descriptors."""
+    here = _enter(parent, name, relative)
+    above: list[tuple[tuple[int, int], str, list[str]]] = []
+    try:
+        waiting = _without_files(here)
+        while waiting or above:
+            if waiting:
+                below = waiting.pop()
+                deeper = _enter(here, below, f"{relative}/{below}")
+                above.append((_identity(here), below, waiting))
+                os.close(here)
+                here = deeper
+                waiting = _without_files(here)
+                continue
+            came_from, empty, waiting = above.pop()
+            higher = os.open("..", _DIRECTORY, dir_fd=here)
+            os.close(here)
+            here = higher
+            if _identity(here) != came_from:
+                raise UnsafePath(relative, "it was moved while it was being removed")
+            os.rmdir(empty, dir_fd=here)
+    finally:
+        os.close(here)
+    os.rmdir(name, dir_fd=parent)
+
+
+def _identity(directory: int) -> tuple[int, int]:
+    status = os.fstat(directory)
+    return status.st_dev, status.st_ino
+
+
+def _without_files(directory: int) -> list[str]:
+    """Unlinks what is no directory; the names of the directories."""
+    below = []
+    for entry in os.listdir(directory):
+        status = os.stat(entry, dir_fd=directory, follow_symlinks=False)
+        if stat.S_ISDIR(status.st_mode):
+            below.append(entry)
+        else:
+            os.unlink(entry, dir_fd=directory)
+    return below
+
+
+def _enter(parent: int, name: str, relative: str) -> int:
+    """An open directory that its owner may list and change, whatever mode it was left with."""
     try:
         descriptor = os.open(name, _DIRECTORY, dir_fd=parent)
+    except PermissionError as failure:
+        if not sys.platform.startswith("linux"):
+            raise _explain(parent, name, relative, failure) from None
+        descriptor = _reopen(parent, name, relative)
     except OSError as failure:
         if failure.errno == errno.ENOTDIR:
             raise UnsafePath(relative, f"{name!r} is not a directory") from None
         raise _explain(parent, name, relative, failure) from None
+    mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+    if mode & stat.S_IRWXU != stat.S_IRWXU:
+        os.fchmod(descriptor, mode | stat.S_IRWXU)
+    return descriptor
+
+
+def _reopen(parent: int, name: str, relative: str) -> int:
+    """Opens one that its owner was shut out of: its mode is changed through a held descriptor."""
+    held = os.open(name, _DIRECTORY | os.O_PATH, dir_fd=parent)
     try:
-        for entry in os.listdir(descriptor):
-            status = os.stat(entry, dir_fd=descriptor, follow_symlinks=False)
-            if stat.S_ISDIR(status.st_mode):
-                _remove_directory(descriptor, entry, f"{relative}/{entry}")
-            else:
-                os.unlink(entry, dir_fd=descriptor)
+        os.chmod(f"/proc/self/fd/{held}", stat.S_IRWXU)
+        return os.open(name, _DIRECTORY, dir_fd=parent)
+    except OSError as failure:
+        raise _explain(parent, name, relative, failure) from None
     finally:
-        os.close(descriptor)
-    os.rmdir(name, dir_fd=parent)
+        os.close(held)
 
 
 def open_root(path: str | Path) -> Root:

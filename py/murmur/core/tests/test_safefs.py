@@ -112,3 +112,41 @@ def test_a_failed_atomic_write_leaves_no_temporary_file(root: Root) -> None:
     with pytest.raises(OSError):
         root.write_atomic("taken", b"x")
     assert root.list() == ["taken"]
+
+
+def test_a_tree_of_any_depth_is_removed(place: Path, root: Root) -> None:
+    here = os.open(place / "root", os.O_RDONLY)
+    for _ in range(3000):
+        os.mkdir("d", dir_fd=here)
+        deeper = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = deeper
+    os.symlink("/etc", "link", dir_fd=here)
+    os.close(here)
+    root.remove_tree("d")
+    assert root.list() == []
+    assert Path("/etc/passwd").exists()
+
+
+def test_directories_closed_to_their_owner_are_removed(place: Path, root: Root) -> None:
+    (place / "root" / "a" / "shut" / "deeper").mkdir(parents=True)
+    (place / "root" / "a" / "shut" / "file").touch()
+    (place / "root" / "a" / "shut" / "deeper").chmod(0o500)
+    (place / "root" / "a" / "shut").chmod(0)
+    (place / "root" / "a").chmod(0o500)
+    if os.geteuid() != 0:
+        root.remove_tree("a")
+    else:
+        for path in (place, place / "root", *(place / "root").rglob("*")):
+            os.lchown(path, 65534, 65534)
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                os.setresuid(65534, 65534, 65534)
+                root.remove_tree("a")
+                status = 0
+            finally:
+                os._exit(status)
+        assert os.waitpid(child, 0)[1] == 0
+    assert root.list() == []
