@@ -263,7 +263,11 @@ def _trees(
     noexec: bool,
     maps_tmp: bool,
 ) -> tuple[Tree, ...]:
-    """What to attach, shallowest first: a deeper one must land on top of a shallower one."""
+    """What to attach, shallowest first: a deeper one must land on top of a shallower one.
+
+    Only what is attached can be written, whatever Landlock grants: the helper makes all else of the
+    host read-only.
+    """
     tmp = os.path.realpath("/tmp")
     plan = {folders.workdir: noexec, folders.home: True, folders.temp: True}
     if maps_tmp:
