@@ -35,7 +35,11 @@ class Place:
     environ: Mapping[str, str]
 
     def mur(
-        self, *arguments: str, cwd: Path, environ: Mapping[str, str] | None = None
+        self,
+        *arguments: str,
+        cwd: Path,
+        environ: Mapping[str, str] | None = None,
+        seconds: float = TIMEOUT_SECONDS,
     ) -> subprocess.CompletedProcess[str]:
         """Runs one command to its end."""
         return subprocess.run(
@@ -45,7 +49,7 @@ class Place:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=TIMEOUT_SECONDS,
+            timeout=seconds,
             check=False,
         )
 
