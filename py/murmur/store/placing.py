@@ -15,7 +15,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from murmur.store.content import CHUNK, Content
+from murmur.store.content import CHUNK, Content, hold_file
 
 Piece = tuple[str, str, Content]
 """A short word for the temporary name, the final name, the content."""
@@ -37,34 +37,44 @@ def place(directory: Path, pieces: Sequence[Piece]) -> None:
     if not wanted:
         return
     fresh = directory.with_name(f".{directory.name}.{secrets.token_hex(8)}.tmp")
+    placed = False
     try:
         os.mkdir(fresh)
-        _carry_over(directory, fresh, {name for _, name, _ in wanted})
-        for _, name, content in wanted:
-            _write_synced(fresh / name, content)
-        _sync_directory(fresh)
-        exchanged = _take_place(fresh, directory)
+        if _carry_over(directory, fresh, {name for _, name, _ in wanted}):
+            for _, name, content in wanted:
+                _write_synced(fresh / name, content)
+            _sync_directory(fresh)
+            placed = _take_place(fresh, directory)
     finally:
         _remove(fresh)
-    if not exchanged:
+    if not placed:
         _place_one_by_one(directory, wanted)
     with contextlib.suppress(OSError):
         _sync_directory(directory.parent)
 
 
-def _carry_over(old: Path, fresh: Path, replaced: set[str]) -> None:
-    """Gives the files of a version that stay a second name in its new directory."""
+def _carry_over(old: Path, fresh: Path, replaced: set[str]) -> bool:
+    """Gives the files of a version that stay a second name in its new directory.
+
+    False where somebody made it a link, or put what is no file into it: it is not ours to replace.
+    """
+    if old.is_symlink():
+        return False
     try:
-        names = os.listdir(old)
+        with os.scandir(old) as found:
+            entries = list(found)
     except FileNotFoundError:
-        return
-    for name in names:
-        if name in replaced or name.endswith(".tmp"):
+        return True
+    for entry in entries:
+        if not entry.is_file(follow_symlinks=False):
+            return False
+        if entry.name in replaced or entry.name.endswith(".tmp"):
             continue
         try:
-            os.link(old / name, fresh / name, follow_symlinks=False)
+            os.link(entry.path, fresh / entry.name)
         except OSError:
-            _write_synced(fresh / name, Content.of((old / name).read_bytes()))
+            _write_synced(fresh / entry.name, hold_file(entry.path))
+    return True
 
 
 def _take_place(fresh: Path, directory: Path) -> bool:

@@ -188,6 +188,25 @@ def test_what_a_killed_writer_left_is_swept_away_by_the_next(store: Store) -> No
     assert not left.exists() and store.versions(NAME) == ("0.2.0", "0.1.0")
 
 
+@pytest.mark.parametrize("odd", ["link", "folder"])
+def test_a_version_directory_that_somebody_arranged_is_written_into_not_replaced(
+    store: Store, tmp_path: Path, odd: str
+) -> None:
+    stored = store.put(NAME, payload(wasm_zip()), None)
+    directory = stored.path.parent
+    if odd == "link":
+        directory.rename(tmp_path / "elsewhere")
+        directory.symlink_to(tmp_path / "elsewhere")
+    else:
+        (directory / "notes").mkdir()
+    new = payload(wasm_zip(padding=b"new"))
+    store.put(NAME, new, None)
+    found = store.find(NAME, "0.1.0", HOST)
+    assert found is not None and found.open().sha256 == new.sha256
+    assert directory.is_symlink() if odd == "link" else (directory / "notes").is_dir()
+    assert not list(store.root.rglob("*.tmp"))
+
+
 @pytest.mark.parametrize("failing", range(3))
 def test_where_directories_cannot_be_exchanged_a_failed_write_leaves_all_as_it_was(
     store: Store, monkeypatch: pytest.MonkeyPatch, failing: int
