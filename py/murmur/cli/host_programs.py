@@ -64,10 +64,14 @@ def staged_programs(
     from murmur.store.program_downloads import fetch_programs, pinned_programs
     from murmur.store.programs import BadProgram, ProgramStore
 
-    here = resolve(allowed, os.environ.get("PATH", "/usr/bin:/bin"), ())
-    absent = [name for name in allowed if name not in here]
+    found = pinned_programs(ready, allowed, host_platform())
+    here = resolve((each.program for each in found), os.environ.get("PATH", "/usr/bin:/bin"), ())
     store = ProgramStore(home.programs)
-    wanted = pinned_programs(ready, absent, host_platform(), store)
+    wanted = [
+        each
+        for each in found
+        if each.program not in here and not store.holds(each.download, each.program)
+    ]
     contents = fetch_programs(wanted, watcher or Unwatched()) if wanted else []
     staged: list[tuple[Pinned, Staged]] = []
     try:

@@ -13,7 +13,6 @@ from murmur.manifest.programs import BadPrograms, Download, parse_programs
 from murmur.store.concurrently import NotBegun, concurrently
 from murmur.store.content import Content
 from murmur.store.fetching import AT_ONCE, Watcher
-from murmur.store.programs import ProgramStore
 from murmur.store.ready import Ready
 from murmur.store.transport import Absent, Stopped, Transfer, Unanswered, Web
 
@@ -35,10 +34,9 @@ class Pinned:
 
 
 def pinned_programs(
-    ready: Sequence[Ready], allowed: Collection[str], platform: str, store: ProgramStore
+    ready: Sequence[Ready], allowed: Collection[str], platform: str
 ) -> list[Pinned]:
-    """The downloads that tools pin for this platform, of programs that the capsule allows by name,
-    less those that the store holds soundly.
+    """The downloads that tools pin for this platform, of programs that the capsule allows by name.
 
     A malformed block pins nothing here; staging refuses it (E-RUN-062).
     """
@@ -51,9 +49,7 @@ def pinned_programs(
             continue
         for program in programs:
             download = program.download_for(platform)
-            if download is None or program.name not in allowed:
-                continue
-            if not store.holds(download, program.name):
+            if download is not None and program.name in allowed:
                 found.append(Pinned(item.reference, program.name, download))
     return found
 
