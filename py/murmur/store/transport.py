@@ -28,10 +28,12 @@ from murmur.core.diagnostics import printable
 USER_AGENT: Final = "murmur-cli"
 TIMEOUT_S: Final = 30.0
 ATTEMPTS: Final = 3
-PAUSES_S: Final = (0.5, 1.5, 3.0)
+"""How often in a row, and with what pauses between, something in trouble is asked."""
+PAUSES_S: Final = (0.5, 1.5)
 # A server that answers drop by drop would otherwise hold an install forever.
 _WINDOW_S: Final = 60.0
 _WINDOW_BYTES: Final = 60 << 10
+_PROGRESS_BYTES: Final = 1 << 20
 _CHUNK: Final = 1 << 16
 _BODY_LIMIT: Final = 1 << 14
 _TRANSIENT: Final = frozenset({500, 502, 503, 504})
@@ -122,16 +124,22 @@ class Web:
         file, else from the start. Raises Absent, Stopped, and Unanswered; OSError of the sink.
         """
         state = _Download(sink, limit)
-        for attempt in range(ATTEMPTS):
+        failures = best = 0
+        while True:
             try:
                 with self._open(url, {"Accept": accept} | state.range_headers()) as response:
                     state.take(response, transfer)
                 return state.digest.hexdigest()
             except _Trouble as trouble:
-                last = str(trouble)
-                if attempt + 1 < ATTEMPTS and transfer.stop.wait(PAUSES_S[attempt]):
+                # One that comes forward may break off as often as it likes.
+                failures = 1 if state.have >= best + _PROGRESS_BYTES else failures + 1
+                best = max(best, state.have)
+                if isinstance(trouble, _Restart):
+                    state.restart()
+                if failures >= ATTEMPTS:
+                    raise Unanswered(str(trouble)) from None
+                if transfer.stop.wait(PAUSES_S[failures - 1]):
                     raise Stopped from None
-        raise Unanswered(last)
 
     def _open(self, url: str, headers: dict[str, str]) -> http.client.HTTPResponse:
         """A successful answer. Raises Absent, Unanswered, _Trouble."""
@@ -198,41 +206,42 @@ class _Download:
     def __init__(self, sink: BinaryIO, limit: int) -> None:
         self._sink = sink
         self._limit = limit
-        self._have = 0
+        self.have = 0
         self._etag: str | None = None
-        self._forget()
+        self.restart()
 
-    def _forget(self) -> None:
+    def restart(self) -> None:
+        """Begins again: with the next answer's first byte."""
         self._sink.seek(0)
         self._sink.truncate()
-        self._have = 0
+        self.have = 0
         self.digest = hashlib.sha256()
 
     def range_headers(self) -> dict[str, str]:
-        if not self._have or self._etag is None:
+        if not self.have or self._etag is None:
             return {}
-        return {"Range": f"bytes={self._have}-", "If-Range": self._etag}
+        return {"Range": f"bytes={self.have}-", "If-Range": self._etag}
 
     def take(self, response: http.client.HTTPResponse, transfer: Transfer) -> None:
         """Appends one answer, or begins again with it. Raises as `Web.download`; _Trouble."""
         continued = response.status == 206 and re.match(
-            rf"bytes {self._have}-", response.headers.get("Content-Range", "")
+            rf"bytes {self.have}-", response.headers.get("Content-Range", "")
         )
         if response.status == 206 and not continued:
             self._etag = None
-            self._forget()
+            self.restart()
             raise _Trouble("it answered with another range than was asked for")
         if not continued:
-            self._forget()
+            self.restart()
         etag = response.headers.get("ETag", "")
         self._etag = etag if etag.startswith('"') else None
         for piece in _pieces(response, transfer):
-            self._have += len(piece)
-            if self._have > self._limit:
+            self.have += len(piece)
+            if self.have > self._limit:
                 raise Unanswered(f"the file is larger than {self._limit} bytes")
             self.digest.update(piece)
             _write_all(self._sink, piece)
-            transfer.observe(self._have)
+            transfer.observe(self.have)
 
 
 def _write_all(sink: BinaryIO, piece: bytes) -> None:
