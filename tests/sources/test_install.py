@@ -440,3 +440,19 @@ def test_the_default_repository_may_be_listed_to_give_it_a_token(
     box.serve(DEFAULTS, token="${SECRET}")
     box.environment["SECRET"] = "t0ken"
     box.install()
+
+
+def test_g_without_a_reference_installs_the_manifests_artifacts_for_the_machine(
+    box: Box, github: GitHubServer
+) -> None:
+    github.publish(DEFAULTS, "v1", wasm("tool-a"), skill("skill-b"))
+    box.declare("murmur/tool-a@1.0.0", "murmur/skill-b@1.0.0")
+    assert box.install("-g") == [
+        "Installed murmur/tool-a@1.0.0 (global store)",
+        "Installed murmur/skill-b@1.0.0 (global store)",
+    ]
+    assert sorted(path.name for path in box.cwd.iterdir()) == ["murmur.yaml"]
+    asked = len(github.asked)
+    assert box.install()[0] == "Installed murmur/tool-a@1.0.0 (project store)"
+    assert len(github.asked) == asked
+    assert {pin.owner_id for pin in box.lock().pins} == {42}

@@ -78,13 +78,15 @@ def command(
             fetcher = _fetcher(home, machine, target, display)
             if all_platforms:
                 assert isinstance(parsed, Pinned)
-                ready = _every_platform(parsed, machine, fetcher)
+                ready, missed = _every_platform(parsed, machine, fetcher)
             else:
-                ready = _ready(parsed, project, target, machine, fetcher)
+                ready, missed = _ready(parsed, project, target, machine, fetcher), []
             allowed: tuple[str, ...] = ()
             if target.project is not None and not no_precompile:
                 allowed = allowed_binaries(target.project / MANIFEST)
             programs = held.enter_context(staged_programs(ready, allowed, home, display))
+        for line in missed:
+            complain(line)
         installed = store_all(ready, target)
         stored = programs.commit()
     _report(installed, target, all_platforms)
@@ -205,19 +207,25 @@ def _declared(project: Path) -> "list[Pinned]":
     ]
 
 
-def _every_platform(item: "Pinned", machine: "Store", fetcher: "Fetcher") -> "list[Ready]":
-    """Every payload of one version; of a platform that cannot be had, a line says why not."""
+def _every_platform(
+    item: "Pinned", machine: "Store", fetcher: "Fetcher"
+) -> "tuple[list[Ready], list[str]]":
+    """Every payload of one version, and a line for each platform that cannot be had.
+
+    Raises the first platform's refusal when none can be had.
+    """
     from murmur.store.install import from_store_platforms
     from murmur.store.names import LOCAL_SCOPE
 
     if item.name.scope == LOCAL_SCOPE or not fetcher.serves(item):
-        return from_store_platforms(item, machine)
+        return from_store_platforms(item, machine), []
     ready, failed = fetcher.every_platform(item)
-    for platform, failure in failed:
-        if not ready:
-            raise failure
-        complain(f"warning: {item} for {platform} is not installed: {printable(str(failure))}")
-    return ready
+    if not ready:
+        raise failed[0][1]
+    return ready, [
+        f"warning: {item} for {platform} is not installed: {printable(str(failure))}"
+        for platform, failure in failed
+    ]
 
 
 def _report(installed: "Installed", target: "Target", all_platforms: bool) -> None:
