@@ -153,7 +153,7 @@ def boot(kernel: Path, initial: Path, memory: int, extra: str, seconds: float) -
         "qemu-system-x86_64",
         *("-accel", "kvm" if fast else "tcg,thread=multi", "-smp", "2", "-m", str(memory)),
         *("-kernel", str(image), "-initrd", str(initial)),
-        *("-append", f"console=ttyS0 quiet panic=-1 mitigations=off {extra}"),
+        *("-append", f"console=ttyS0 quiet loglevel=1 panic=-1 mitigations=off {extra}"),
         *("-display", "none", "-serial", "stdio", "-no-reboot", "-net", "none"),
         "-virtfs",
         "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap",
