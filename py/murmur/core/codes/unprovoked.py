@@ -7,7 +7,6 @@ that no issue describes yet go by their own name.
 from typing import Final
 
 _CONTAINMENT: Final = "Containment, whole"
-_STORES: Final = "Stores: build, publish, install, lock, index, search, precompile, list"
 _HOSTS: Final = "WASM hosts, gateway, inference, and the drivers"
 _SESSIONS: Final = "Sessions: staging to teardown, the agent loop, shell, hooks, plans, memory"
 _DOOR: Final = "The door and every command that uses it"
