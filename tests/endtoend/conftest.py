@@ -26,6 +26,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
         )
         if name in os.environ
     }
+    # Bazel names them relative to where the tests start, and every run starts somewhere else.
+    for name in ("MURMUR_SANDBOX_HELPER", "MURMUR_LOCKDOWN_LIBRARY"):
+        if name in environ:
+            environ[name] = os.path.abspath(environ[name])
     made = Place(home, {**environ, "HOME": str(home)})
     archives = sorted(
         map(str, Path(os.environ["MURMUR_TEST_ARTIFACTS"]).absolute().glob("*.mur.zip"))
