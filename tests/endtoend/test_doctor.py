@@ -1,22 +1,39 @@
 """`mur doctor` as a program: streams, statuses, and that it looks and touches nothing."""
 
+import os
 import signal
 from pathlib import Path
+
+import pytest
 
 from tests.endtoend.capsule import Place, replay, write_manifest
 from tests.endtoend.watching import run_watched, snapshot
 
+ARCHIVES = sorted(Path(os.environ["MURMUR_TEST_ARTIFACTS"]).absolute().glob("*.mur.zip"))
+
+
+@pytest.fixture
+def stocked(place: Place, tmp_path: Path) -> Place:
+    """A home of the test's own: what other tests leave in the shared store is doctor's to say."""
+    home = tmp_path / "stocked"
+    home.mkdir()
+    mine = Place(home, {**place.environ, "HOME": str(home)})
+    for archive in ARCHIVES:
+        done = mine.mur("publish", str(archive), cwd=home)
+        assert done.returncode == 0, done.stderr
+    return mine
+
 
 def test_it_writes_nothing_launches_nothing_and_contacts_nobody(
-    place: Place, project: Path, tmp_path: Path
+    stocked: Place, project: Path, tmp_path: Path
 ) -> None:
     manifest = replay([])
     manifest["capabilities"] = {"shell": {"allow": ["ls", "sh"]}}
     write_manifest(project, manifest)
     (tmp_path / "tmp").mkdir()
-    before = snapshot(place.home, project, tmp_path / "tmp")
+    before = snapshot(stocked.home, project, tmp_path / "tmp")
     seen = run_watched(
-        place,
+        stocked,
         tmp_path / "hook",
         "doctor",
         cwd=project,
@@ -28,7 +45,7 @@ def test_it_writes_nothing_launches_nothing_and_contacts_nobody(
     assert [path for path in seen.written() if not path.startswith(allowed)] == []
     assert seen.contacts() == []
     assert {Path(path).name for path in seen.children()} == {"mur-sandbox"}
-    assert snapshot(place.home, project, tmp_path / "tmp") == before
+    assert snapshot(stocked.home, project, tmp_path / "tmp") == before
 
 
 def test_what_mur_run_finds_installed_doctor_finds_too(place: Place, project: Path) -> None:
@@ -39,11 +56,11 @@ def test_what_mur_run_finds_installed_doctor_finds_too(place: Place, project: Pa
         assert any(line.startswith(f"    {name}@0.1.0 ") and "fits level" in line for line in lines)
 
 
-def test_a_missing_artifact_exits_1_after_the_whole_report(place: Place, project: Path) -> None:
+def test_a_missing_artifact_exits_1_after_the_whole_report(stocked: Place, project: Path) -> None:
     manifest = replay([])
     manifest["artifacts"].append({"name": "local/nowhere", "version": "9.9.9"})
     write_manifest(project, manifest)
-    done = place.mur("doctor", cwd=project)
+    done = stocked.mur("doctor", cwd=project)
     assert done.returncode == 1
     assert done.stdout.endswith("\nFix: mur install local/nowhere@9.9.9\n")
     assert "\nTemporary folder\n" in done.stdout

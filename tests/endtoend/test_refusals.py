@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.endtoend.capsule import Place, replay, write_manifest
+from tests.endtoend.watching import run_watched, snapshot
 
 Change = Callable[[dict[str, Any]], None]
 
@@ -80,6 +81,38 @@ def test_a_refused_launch_names_the_facts_and_leaves_nothing(
         assert fact in done.stderr
     assert sorted(path.name for path in project.iterdir()) == before
     assert (set(records.rglob("ses_*")) if records.exists() else set()) == known
+
+
+@pytest.mark.parametrize(("change", "code", "facts"), REFUSALS)
+def test_a_refusal_before_staging_writes_nothing_and_contacts_nobody(
+    place: Place, project: Path, tmp_path: Path, change: Change, code: str, facts: list[str]
+) -> None:
+    manifest = replay([{"text": "never"}])
+    manifest["capabilities"] = {"shell": {"allow": ["ls"]}}
+    change(manifest)
+    write_manifest(project, manifest)
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    home = place.home / ".murmur"
+    kept = [home / name for name in ("artifacts", "records", "sessions", "running")]
+    before = snapshot(project, temporary, *filter(Path.exists, kept))
+    seen = run_watched(
+        place,
+        tmp_path / "hook",
+        "run",
+        "--task",
+        "go",
+        cwd=project,
+        environ={"TMPDIR": str(temporary)},
+    )
+    assert seen.done.returncode == 1 and f"error[{code}]" in seen.done.stderr
+    allowed = ("/sys/fs/cgroup", "/dev/null", "/proc/self")
+    written = [path for path in seen.written() if not path.startswith(allowed)]
+    # Staging begins with seeing to it that ~/.murmur is there; here it is.
+    assert set(written) <= {str(home)}
+    assert seen.contacts() == []
+    assert {Path(path).name for path in seen.children()} <= {"mur-sandbox"}
+    assert snapshot(project, temporary, *filter(Path.exists, kept)) == before
 
 
 def test_under_json_a_refused_launch_prints_nothing_on_standard_output(
