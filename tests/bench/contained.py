@@ -17,7 +17,7 @@ from murmur.guest.client import Guests
 from murmur.sandbox.cgroup import Scope, create_scope
 from murmur.sandbox.environment import command_environment
 from murmur.sandbox.guests import start_zygote
-from murmur.sandbox.helper import find_helper
+from murmur.sandbox.mur_sandbox import find_helper
 from murmur.sandbox.policy import Demands, Folders, derive
 from murmur.sandbox.probe import read_host
 from murmur.sandbox.session import CommandSession

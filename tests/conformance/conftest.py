@@ -10,8 +10,8 @@ import pytest
 
 from murmur.sandbox.cgroup import Scope, try_scope
 from murmur.sandbox.environment import command_environment
-from murmur.sandbox.helper import find_helper
 from murmur.sandbox.hierarchy import Blocked
+from murmur.sandbox.mur_sandbox import find_helper
 from murmur.sandbox.policy import Demands, Folders, derive
 from murmur.sandbox.probe import read_host
 from murmur.sandbox.results import CommandResult

@@ -29,13 +29,13 @@ from murmur.guest.calls import (
 from murmur.guest.client import Guests, GuestsFailed
 from murmur.guest.tests.components import component
 from murmur.sandbox.guests import start_zygote
-from murmur.sandbox.helper import HelperMissing, find_helper
 from murmur.sandbox.lockdown import (
     HostLockdown,
     Opening,
     find_library,
     interpreter_openings,
 )
+from murmur.sandbox.mur_sandbox import HelperMissing, find_helper
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ def compiler() -> Iterator[tuple[str, Compile]]:
     """
     from murmur.guest.client import Guests
     from murmur.sandbox.guests import start_zygote
-    from murmur.sandbox.helper import find_helper
+    from murmur.sandbox.mur_sandbox import find_helper
     from murmur.session.guest_lockdown import find_guest_lockdown
 
     helper = find_helper()
@@ -65,7 +65,7 @@ def compile_all(
     without, it is not compiled.
     """
     from murmur.guest.client import CompileFailed, GuestsFailed
-    from murmur.sandbox.helper import HelperMissing
+    from murmur.sandbox.mur_sandbox import HelperMissing
     from murmur.sandbox.results import SetUpFailed
 
     expected = (CompileFailed, GuestsFailed, HelperMissing, MurmurError, OSError, SetUpFailed)

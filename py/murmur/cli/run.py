@@ -123,7 +123,7 @@ class _Zygote:
         from murmur.guest.client import Guests
         from murmur.guest.processes import GuestsFailed
         from murmur.sandbox.guests import start_zygote
-        from murmur.sandbox.helper import HelperMissing, find_helper
+        from murmur.sandbox.mur_sandbox import HelperMissing, find_helper
         from murmur.sandbox.results import SetUpFailed
         from murmur.session.guest_lockdown import find_guest_lockdown
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from murmur.sandbox import reports
-from murmur.sandbox.helper import END_S, above_stdio, reap, spawn
 from murmur.sandbox.launchspec import LaunchSpec, encode, memfd
+from murmur.sandbox.mur_sandbox import END_S, above_stdio, reap, spawn
 from murmur.sandbox.policy import CommandPolicy
 from murmur.sandbox.reports import Report
 from murmur.sandbox.results import SetUpFailed

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Final, Literal
 
 from murmur.sandbox import reports
-from murmur.sandbox.helper import reap
 from murmur.sandbox.launchspec import constant
+from murmur.sandbox.mur_sandbox import reap
 from murmur.sandbox.reports import Report
 from murmur.sandbox.results import PREFIX, CommandResult
 

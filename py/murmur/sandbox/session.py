@@ -18,9 +18,9 @@ from murmur.sandbox import resources
 from murmur.sandbox.binaries import Binary
 from murmur.sandbox.ceiling import Ceiling
 from murmur.sandbox.cgroup import Events, Scope
-from murmur.sandbox.helper import above_stdio, spawn
 from murmur.sandbox.holder import Holder, start_holder
 from murmur.sandbox.launchspec import LaunchSpec, encode, memfd
+from murmur.sandbox.mur_sandbox import above_stdio, spawn
 from murmur.sandbox.policy import CommandPolicy
 from murmur.sandbox.reports import Report
 from murmur.sandbox.results import CommandResult, NotAllowed, SetUpFailed

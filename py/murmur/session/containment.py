@@ -12,7 +12,7 @@ from murmur.core.diagnostics import Diagnostic, MurmurError, error, warning
 from murmur.manifest.capsule import Capsule
 from murmur.manifest.grants import Containment as ClassName
 from murmur.manifest.session import Lifecycle
-from murmur.sandbox.helper import HelperMissing, find_helper
+from murmur.sandbox.mur_sandbox import HelperMissing, find_helper
 from murmur.sandbox.policy import applied_tier, loads_native_code
 from murmur.sandbox.probe import (
     HostReading,

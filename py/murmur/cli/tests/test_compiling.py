@@ -8,7 +8,7 @@ import pytest
 
 from murmur.cli.compiling import compiler, precompile
 from murmur.core.home import Home
-from murmur.sandbox.helper import HelperMissing, find_helper
+from murmur.sandbox.mur_sandbox import HelperMissing, find_helper
 from murmur.store.archive import Entry, archive_bytes
 from murmur.store.payload import Payload, open_payload
 

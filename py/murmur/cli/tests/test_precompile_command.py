@@ -8,7 +8,7 @@ import pytest
 
 from murmur.cli.tests.box import Box
 from murmur.core.version import VERSION
-from murmur.sandbox.helper import HelperMissing, find_helper
+from murmur.sandbox.mur_sandbox import HelperMissing, find_helper
 from murmur.store.archive import Entry, archive_bytes
 from murmur.store.tests.components import manifest, native_zip
 

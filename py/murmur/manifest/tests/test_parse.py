@@ -13,12 +13,12 @@ HEAD = "name: demo\nversion: '0.1.0'\n"
 
 
 def load(body: str) -> Capsule:
-    return load_capsule(HEAD + body, "/work/demo/murmur.yaml").capsule
+    return load_capsule(HEAD + body, "/demo/murmur.yaml").capsule
 
 
 def refusal(text: str) -> MurmurError:
     with pytest.raises(MurmurError) as caught:
-        load_capsule(text, "/work/demo/murmur.yaml")
+        load_capsule(text, "/demo/murmur.yaml")
     return caught.value
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from murmur.sandbox.cgroup import Scope, try_scope
 from murmur.sandbox.environment import command_environment
-from murmur.sandbox.helper import HelperMissing, find_helper
 from murmur.sandbox.hierarchy import Blocked
+from murmur.sandbox.mur_sandbox import HelperMissing, find_helper
 from murmur.sandbox.policy import CommandPolicy, Demands, Folders, derive
 from murmur.sandbox.probe import HostReading, read_host
 from murmur.sandbox.results import CommandResult
