@@ -20,6 +20,7 @@ from murmur.core.streams import complain, emit, keep_lost_lines, report
 if TYPE_CHECKING:
     import socket
 
+    from murmur.core.installation import Installation
     from murmur.door.server import DoorServer
     from murmur.door.tokens import DoorTokens
     from murmur.guest.client import Guests
@@ -171,6 +172,7 @@ def _launch(flags: "Flags", zygote: _Zygote, started: float, stopping: Stopping)
     staged = stage(prepared, guests)
     # Until the process ends: the status and the error after it may meet a closed stream too.
     keep_lost_lines(lambda line: keep(staged.directories.records_root, line))
+    guarded = _installation_at_risk(staged)
     try:
         if zygote.lockdown is not None:
             _allow_folders(staged, zygote.lockdown)
@@ -182,6 +184,36 @@ def _launch(flags: "Flags", zygote: _Zygote, started: float, stopping: Stopping)
         return asyncio.run(_serve(staged, guests, stopping))
     finally:
         staged.discard()
+        if guarded is not None:
+            _check_installation(guarded)
+
+
+def _installation_at_risk(staged: "Staged") -> "Installation | None":
+    """What this program was unpacked into, where the capsule's commands could write to it.
+
+    design/decisions.md 13: at the Full tier Landlock keeps them out.
+    """
+    from murmur.core.installation import this_installation
+
+    if not staged.prepared.may_start_commands or staged.containment.tier in ("Full", "Sealed"):
+        return None
+    return this_installation()
+
+
+def _check_installation(guarded: "Installation") -> None:
+    """Looks at the files again when all commands are dead; changed ones go, and it is said."""
+    try:
+        changed = guarded.changed()
+        if not changed:
+            return
+        guarded.remove()
+        outcome = "the folder is removed and unpacked anew by the next start"
+    except OSError as failure:
+        changed, outcome = [str(guarded.folder)], f"it cannot be removed: {failure.strerror}"
+    complain(
+        f"[capsule-runtime] warning: files of mur itself were changed while commands ran: "
+        f"{', '.join(changed[:5])}; {outcome}"
+    )
 
 
 def _import_the_rest() -> None:
