@@ -49,6 +49,13 @@ class Home:
         """Records directories (0700 at every level)."""
         return self.root / "records"
 
+    def records_group(self, workdir_root: Path) -> Path:
+        """Where the sessions of one workdir root are recorded, one directory each.
+
+        Links in the root are resolved: one folder has one group. spec/sessions.md 2.
+        """
+        return self.records.joinpath(*workdir_root.resolve().parts[1:])
+
     @property
     def running(self) -> Path:
         """Running records (0700, files 0600)."""
