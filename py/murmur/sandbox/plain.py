@@ -19,7 +19,14 @@ from murmur.sandbox.ceiling import Ceiling
 from murmur.sandbox.policy import CommandPolicy
 from murmur.sandbox.resources import RLIMIT_AS, RLIMIT_CORE, RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_NOFILE
 from murmur.sandbox.results import CommandResult, NotAllowed, SetUpFailed
-from murmur.sandbox.running import CAPTURE_BYTES, KILL_S, TERMINATE_S, OnOutput, Stream
+from murmur.sandbox.running import (
+    CAPTURE_BYTES,
+    KILL_S,
+    TERMINATE_S,
+    OnOutput,
+    Stream,
+    run_to_end,
+)
 
 _CHECK_S: Final = 0.05
 _LINGER_S: Final = 0.1
@@ -216,18 +223,7 @@ class PlainSession:
         cancel: threading.Event | None = None,
     ) -> CommandResult:
         """As CommandSession.run."""
-        try:
-            command = self.start(argv, env, cwd)
-        except SetUpFailed as failure:
-            return failure.result()
-        result = command.wait(timeout, cancel)
-        if result is None:
-            cancelled = cancel is not None and cancel.is_set()
-            command.mark(timed_out=not cancelled, cancelled=cancelled)
-            result = command.stop()
-        return result or CommandResult(
-            -1, b"", b"", 0, set_up_failure="the command did not end after SIGKILL"
-        )
+        return run_to_end(lambda: self.start(argv, env, cwd), timeout, cancel)
 
     def close(self) -> bool:
         """As CommandSession.close."""

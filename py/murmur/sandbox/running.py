@@ -7,13 +7,13 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
 from murmur.sandbox import reports
 from murmur.sandbox.launchspec import constant
 from murmur.sandbox.mur_sandbox import reap
 from murmur.sandbox.reports import Report
-from murmur.sandbox.results import PREFIX, CommandResult
+from murmur.sandbox.results import PREFIX, CommandResult, SetUpFailed
 
 Stream = Literal["stdout", "stderr"]
 OnOutput = Callable[[Stream, bytes], None]
@@ -214,6 +214,45 @@ class RunningCommand:
         """Says in the result why the command is being stopped."""
         self._timed_out |= timed_out
         self._cancelled |= cancelled
+
+
+class Started(Protocol):
+    """What a session's `start` returns, at every tier."""
+
+    def wait(
+        self, timeout: float | None = None, cancel: threading.Event | None = None
+    ) -> CommandResult | None: ...
+
+    def mark(self, *, timed_out: bool = False, cancelled: bool = False) -> None: ...
+
+    def stop(
+        self, terminate_s: float = TERMINATE_S, kill_s: float = KILL_S
+    ) -> CommandResult | None: ...
+
+
+def run_to_end(
+    start: Callable[[], Started], timeout: float | None, cancel: threading.Event | None
+) -> CommandResult:
+    """Starts a command and waits for its end. After `timeout` seconds, or once `cancel` is set, it
+    is stopped and the result says so. A set-up that fails is a result; NotAllowed passes through.
+    """
+    try:
+        command = start()
+    except SetUpFailed as failure:
+        return failure.result()
+    result = command.wait(timeout, cancel)
+    if result is None:
+        cancelled = cancel is not None and cancel.is_set()
+        command.mark(timed_out=not cancelled, cancelled=cancelled)
+        result = command.stop()
+    return result or _not_ended()
+
+
+def _not_ended() -> CommandResult:
+    """For a command that survives SIGKILL for seconds: one in an uninterruptible wait."""
+    return CommandResult(
+        -1, b"", b"", 0, set_up_failure="the command did not end after SIGKILL", timed_out=True
+    )
 
 
 def exit_code(status: int) -> int:

@@ -24,7 +24,7 @@ from murmur.sandbox.mur_sandbox import above_stdio, spawn
 from murmur.sandbox.policy import CommandPolicy
 from murmur.sandbox.reports import Report
 from murmur.sandbox.results import CommandResult, NotAllowed, SetUpFailed
-from murmur.sandbox.running import RunningCommand, Stream, signal_limit
+from murmur.sandbox.running import RunningCommand, Stream, run_to_end, signal_limit
 
 if TYPE_CHECKING:
     from murmur.sandbox.plain import PlainSession
@@ -80,16 +80,7 @@ class CommandSession:
         `argv[0]` is a name of `shell.allow`; `cwd` a folder in the work folder, the work folder if
         not given. Raises NotAllowed. A set-up that fails is a result, not an exception.
         """
-        try:
-            command = self.start(argv, env, cwd)
-        except SetUpFailed as failure:
-            return failure.result()
-        result = command.wait(timeout, cancel)
-        if result is None:
-            cancelled = cancel is not None and cancel.is_set()
-            command.mark(timed_out=not cancelled, cancelled=cancelled)
-            result = command.stop()
-        return result or _not_ended()
+        return run_to_end(lambda: self.start(argv, env, cwd), timeout, cancel)
 
     def start(
         self, argv: Sequence[str], env: Mapping[str, str], cwd: str | None = None
@@ -299,11 +290,4 @@ def _exec_hint(binary: Binary, policy: CommandPolicy) -> str:
     return (
         f"; it is a script for {binary.interpreter}, which is not in shell.allow: "
         f"allow that too, or another {binary.name} on PATH"
-    )
-
-
-def _not_ended() -> CommandResult:
-    """For a command that survives SIGKILL for seconds: one in an uninterruptible wait."""
-    return CommandResult(
-        -1, b"", b"", 0, set_up_failure="the command did not end after SIGKILL", timed_out=True
     )
