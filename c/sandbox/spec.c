@@ -12,7 +12,7 @@ _Static_assert(sizeof(struct mur_tree) == 40, "mur_tree is packed");
 _Static_assert(sizeof(struct mur_rule) == 32, "mur_rule is packed");
 _Static_assert(sizeof(struct mur_limit) == 24, "mur_limit is packed");
 _Static_assert(sizeof(struct mur_report) == 1016, "mur_report is packed");
-_Static_assert(sizeof(struct mur_spec) == 168, "mur_spec is packed");
+_Static_assert(sizeof(struct mur_spec) == 208, "mur_spec is packed");
 
 static int span_sound(const struct mur_spec *spec, struct mur_span span, size_t record,
                       uint32_t most) {
@@ -42,10 +42,16 @@ static int absolute(const struct mur_spec *spec, struct mur_text text) {
   return text_sound(spec, text) && spec_text(spec, text)[0] == '/';
 }
 
+static int source_sound(const struct mur_spec *spec, const struct mur_tree *tree) {
+  if ((tree->flags & MUR_TREE_LINK) != 0)
+    return text_sound(spec, tree->source) && tree->source.length > 0;
+  return absolute(spec, tree->source);
+}
+
 static const char *check_records(const struct mur_spec *spec) {
   const struct mur_tree *trees = spec_trees(spec);
   for (uint32_t i = 0; i < spec->trees.count; i++)
-    if (!absolute(spec, trees[i].source) || !absolute(spec, trees[i].target) ||
+    if (!source_sound(spec, &trees[i]) || !absolute(spec, trees[i].target) ||
         (trees[i].flags & ~(uint32_t)MUR_TREE_FLAGS) != 0)
       return "a tree is malformed";
   const struct mur_rule *rules = spec_rules(spec);
@@ -76,6 +82,9 @@ static const char *check_verb(const struct mur_spec *spec) {
       return "hold without a lifeline";
     if (!absolute(spec, spec->cwd))
       return "hold without a work folder";
+    for (uint32_t i = 0; i < spec->port_count; i++)
+      if (spec->ports[i] == 0)
+        return "a port is 0";
     break;
   case MUR_VERB_GUESTS:
     if (spec->control_fd < 3)
@@ -115,6 +124,8 @@ const char *spec_check(const void *base, size_t length, uint32_t verb) {
     return "its string area does not end it";
   if (spec->scope_count > MUR_MAX_SCOPES)
     return "it names too many scopes";
+  if (spec->port_count > MUR_MAX_PORTS)
+    return "it names too many ports";
   if (!span_sound(spec, spec->arguments, sizeof(struct mur_text), MUR_MAX_ARGUMENTS) ||
       !span_sound(spec, spec->variables, sizeof(struct mur_text), MUR_MAX_VARIABLES) ||
       !span_sound(spec, spec->trees, sizeof(struct mur_tree), MUR_MAX_TREES) ||

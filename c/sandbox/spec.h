@@ -31,10 +31,11 @@ enum {
 enum {
   MUR_MAX_ARGUMENTS = 16384,
   MUR_MAX_VARIABLES = 8192,
-  MUR_MAX_TREES = 256,
+  MUR_MAX_TREES = 1024,
   MUR_MAX_RULES = 16384,
   MUR_MAX_LIMITS = 16,
   MUR_MAX_SCOPES = 8,
+  MUR_MAX_PORTS = 16,
 };
 
 enum mur_verb {
@@ -52,7 +53,9 @@ enum {
   MUR_FLAG_PROC = 4,     /* hold: a private /proc */
   MUR_FLAG_LANDLOCK = 8, /* hold: make a ruleset; run, lockdown: enter it */
   MUR_FLAG_SECCOMP = 16, /* run, lockdown: install the filter */
-  MUR_FLAGS = 31,
+  MUR_FLAG_ROOT = 32,    /* hold: a root composed of nothing but the trees of the spec */
+  MUR_FLAG_EGRESS = 64,  /* hold: a DNS socket and a listener for each port of the spec */
+  MUR_FLAGS = 127,
 };
 
 /* mur_spec.seccomp */
@@ -99,10 +102,12 @@ enum {
   MUR_TREE_READ_ONLY = 2,
   MUR_TREE_MAKE_TARGET =
       4, /* the mount point lies in a tree attached before: make the folders to it */
-  MUR_TREE_FLAGS = 7,
+  MUR_TREE_OPTIONAL = 8, /* left out when the source is missing */
+  MUR_TREE_LINK = 16,    /* a symbolic link instead: `source` is what it says */
+  MUR_TREE_FLAGS = 31,
 };
 
-struct mur_tree {  /* a folder of the host, attached in the session's mount namespace */
+struct mur_tree {  /* a folder or file of the host, attached in the session's mount namespace */
   uint64_t device; /* of the source, as the runtime holds it; both 0: not compared */
   uint64_t inode;
   struct mur_text source;
@@ -160,6 +165,9 @@ struct mur_spec {
   uint32_t strings_length;
   uint64_t cwd_device; /* hold: of the work folder, as the runtime holds it */
   uint64_t cwd_inode;
+  uint16_t ports[16]; /* hold: to listen on at every IPv4 address of the session's network */
+  uint32_t port_count;
+  uint32_t reserved;
 };
 
 /* mur_report.kind */

@@ -61,6 +61,9 @@ int main(void) {
   FIELD(mur_spec, strings_length);
   FIELD(mur_spec, cwd_device);
   FIELD(mur_spec, cwd_inode);
+  FIELD(mur_spec, ports);
+  FIELD(mur_spec, port_count);
+  FIELD(mur_spec, reserved);
   SIZE(mur_report);
   FIELD(mur_report, magic);
   FIELD(mur_report, kind);

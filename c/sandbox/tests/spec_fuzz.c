@@ -46,6 +46,8 @@ static uint32_t sound_spec(unsigned char *room, uint32_t verb) {
   spec.cwd_fd = spec.control_fd = 5;
   spec.program = program;
   spec.cwd = folder;
+  spec.ports[0] = 443;
+  spec.port_count = 1;
   spec.arguments = put(room, &end, arguments, 2, sizeof *arguments);
   spec.variables = put(room, &end, &variable, 1, sizeof variable);
   spec.trees = put(room, &end, &tree, 1, sizeof tree);
@@ -82,6 +84,8 @@ static size_t read_all(const struct mur_spec *spec) {
     sum += (size_t)spec_limits(spec)[i].soft;
   for (uint32_t i = 0; i < spec->scope_count; i++)
     sum += (size_t)spec->scope_fds[i];
+  for (uint32_t i = 0; i < spec->port_count; i++)
+    sum += spec->ports[i];
   return sum;
 }
 

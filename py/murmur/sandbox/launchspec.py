@@ -22,7 +22,11 @@ def constant(name: str) -> int:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Tree:
-    """A folder attached in the session's mounts; device and inode as the runtime saw them."""
+    """A folder or file attached in the session's mounts; device and inode as the runtime saw them.
+
+    `optional`: left out when the source is missing. `link`: a symbolic link at `target` instead,
+    of which `source` is the text.
+    """
 
     source: str
     target: str
@@ -31,6 +35,8 @@ class Tree:
     noexec: bool = False
     read_only: bool = False
     make_target: bool = False
+    optional: bool = False
+    link: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -78,6 +84,7 @@ class LaunchSpec:
     trees: Sequence[Tree] = ()
     rules: Sequence[Rule] = ()
     limits: Sequence[Limit] = ()
+    ports: Sequence[int] = ()
 
 
 class _Strings:
@@ -154,6 +161,8 @@ def _tree_flags(tree: Tree) -> int:
         (constant("TREE_NOEXEC") if tree.noexec else 0)
         | (constant("TREE_READ_ONLY") if tree.read_only else 0)
         | (constant("TREE_MAKE_TARGET") if tree.make_target else 0)
+        | (constant("TREE_OPTIONAL") if tree.optional else 0)
+        | (constant("TREE_LINK") if tree.link else 0)
     )
 
 
@@ -164,7 +173,8 @@ def _rule_flags(rule: Rule) -> int:
 
 
 def encode(spec: LaunchSpec) -> bytes:
-    """The bytes of a spec. Raises ValueError for a text with a NUL in it."""
+    """The bytes of a spec. Raises ValueError for a text with a NUL in it, IndexError for more
+    ports than there is room for."""
     writer = _Writer()
     head, text = writer.head, writer.strings.add
     head.verb = constant(f"VERB_{spec.verb}")
@@ -179,6 +189,9 @@ def encode(spec: LaunchSpec) -> bytes:
     head.program = text(spec.program)
     head.cwd = text(spec.cwd)
     head.cwd_device, head.cwd_inode = spec.cwd_device, spec.cwd_inode
+    head.port_count = len(spec.ports)
+    for index, port in enumerate(spec.ports):
+        head.ports[index] = port
     writer.array(head.arguments, "mur_text", (text(each) for each in spec.arguments))
     writer.array(head.variables, "mur_text", (text(each) for each in spec.variables))
     writer.array(
