@@ -21,6 +21,7 @@ from typing import Any, Final
 
 import h11
 
+from murmur.core.resolver import Resolver, system_resolver
 from murmur.inference.gateway_dial import Dialer, connect, dial, system_trust
 from murmur.inference.gateway_heads import (
     FRAMING,
@@ -49,7 +50,6 @@ from murmur.inference.gateway_routes import (
     decide,
     parse_target,
 )
-from murmur.inference.resolver import Resolver, system_resolver
 from murmur.inference.secret import Secret
 
 _MOST_CONNECTIONS: Final = 256

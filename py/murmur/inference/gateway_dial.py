@@ -7,7 +7,8 @@ import ssl
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from murmur.inference.addresses import IPAddress
+from murmur.core.ip_addresses import IPAddress
+from murmur.core.resolver import NameUnknown, Resolver, ResolverSilent
 from murmur.inference.gateway_messages import (
     READ_BYTES,
     Timeouts,
@@ -15,7 +16,6 @@ from murmur.inference.gateway_messages import (
     UpstreamFailed,
 )
 from murmur.inference.gateway_routes import Denied, Destination
-from murmur.inference.resolver import NameUnknown, Resolver, ResolverSilent
 from murmur.manifest.network import is_address
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]

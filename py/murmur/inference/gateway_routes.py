@@ -9,10 +9,16 @@ import secrets
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
-from murmur.inference.addresses import IPAddress, is_public
+from murmur.core.ip_addresses import IPAddress
 from murmur.inference.secret import Secret
 from murmur.manifest.endpoint import Endpoint
-from murmur.manifest.network import DEFAULT_PORTS, NetworkRule, allows, canonical_host
+from murmur.manifest.network import (
+    DEFAULT_PORTS,
+    NetworkRule,
+    allows,
+    canonical_host,
+    may_lead_to,
+)
 
 GATEWAY_AUTHORITY: Final = "127.0.0.1:9"
 """What a guest with a `gateway:` entry addresses; nothing listens there. spec/artifacts.md 12.2."""
@@ -183,17 +189,12 @@ class Destination:
     def may_dial(self, address: IPAddress) -> bool:
         """Whether this address of the host may be connected to. design/decisions.md 10.
 
-        An address that is not public must be on the list itself, or be this machine's loopback
-        under the listed name `localhost`. A gateway's endpoint was named by the operator: over
-        https its certificate proves it, over http it must be loopback.
+        A gateway's endpoint was named by the operator: over https its certificate proves it, over
+        http it must be loopback.
         """
         if self.target is not None:
             return self.scheme == "https" or address.is_loopback
-        if is_public(address):
-            return True
-        if self.host == "localhost" and address.is_loopback:
-            return True
-        return allows(self.rules, self.scheme, str(address), self.port) is not None
+        return may_lead_to(self.rules, self.scheme, self.host, address, self.port)
 
 
 def decide(route: Route, address: Address) -> Destination:

@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from murmur.core.ip_addresses import IPAddress, is_public
+
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
@@ -198,6 +200,20 @@ def allows(
     if wanted is None or port is None:
         return None
     return next((rule for rule in rules if rule.matches(scheme, wanted, port)), None)
+
+
+def may_lead_to(
+    rules: Iterable[NetworkRule], scheme: str | None, host: str, address: IPAddress, port: int
+) -> bool:
+    """Whether an address that an admitted `host` resolved to may be dialled.
+
+    An address that is not public must be on the list itself, or be this machine's loopback under
+    the listed name `localhost`: else whoever answers for the name would choose a machine of this
+    network. design/decisions.md 10.
+    """
+    if is_public(address) or (host == "localhost" and address.is_loopback):
+        return True
+    return allows(rules, scheme, str(address), port) is not None
 
 
 def narrow(

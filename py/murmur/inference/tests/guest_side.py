@@ -8,12 +8,12 @@ import ssl
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
-from murmur.inference.addresses import IPAddress
+from murmur.core.ip_addresses import IPAddress
+from murmur.core.resolver import NameUnknown
 from murmur.inference.gateway import Gateway
 from murmur.inference.gateway_dial import Dialer, dial
 from murmur.inference.gateway_messages import Timeouts
 from murmur.inference.gateway_routes import GatewayTarget, Route, new_token
-from murmur.inference.resolver import NameUnknown
 from murmur.inference.secret import Secret
 from murmur.manifest.endpoint import parse_endpoint
 from murmur.manifest.network import parse_rules

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmur.inference.addresses import is_public
-from murmur.inference.resolver import (
+from murmur.core.ip_addresses import is_public
+from murmur.core.resolver import (
     DnsResolver,
     LibcResolver,
     NameUnknown,

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
 
-from murmur.inference.addresses import IPAddress
+from murmur.core.ip_addresses import IPAddress
 
 _A: Final = 1
 _CNAME: Final = 5
