@@ -114,16 +114,27 @@ def blocker_of(stage: Stage, userns_grant: str) -> str:
     return "mount_denied"
 
 
+_LOAD_PROFILE: Final = (
+    "load the AppArmor profile that comes with mur, as root: `install -m 0644 mur-sealed "
+    "/etc/apparmor.d/mur-sealed && apparmor_parser -r /etc/apparmor.d/mur-sealed`"
+)
+_CONTAINER: Final = (
+    "in a container, start it with `--cap-add SYS_ADMIN --security-opt seccomp=unconfined "
+    "--security-opt apparmor=unconfined`"
+)
+# A command of the operator's for each blocker.
 _REMEDIES: Final = {
-    "app_armor_profile_missing": "load the AppArmor profile mur-sealed that comes with mur",
-    "id_map_denied": "let this user write id maps (LSM or container policy)",
-    "namespace_creation_denied": "in a container, add the capability SYS_ADMIN",
+    "app_armor_profile_missing": f"{_LOAD_PROFILE} (it attaches to mur-sandbox in /usr/local/bin, "
+    "/usr/bin, /opt/mur/bin, ~/.local/bin or ~/.cargo/bin), or, last of all, run `sysctl "
+    "kernel.apparmor_restrict_unprivileged_userns=0`",
+    "id_map_denied": f"{_CONTAINER}; elsewhere change the security policy that keeps this user from "
+    "writing id maps",
+    "namespace_creation_denied": f"{_CONTAINER}; on a host where `sysctl "
+    "kernel.unprivileged_userns_clone` says 0, set it to 1",
     "kernel_unsupported": "run `sysctl user.max_user_namespaces=10000`, or use a kernel with "
     "user and network namespaces",
-    "mount_denied": "load the AppArmor profile mur-sealed, or allow network administration "
-    "inside user namespaces",
-    "pivot_root_denied": "load the AppArmor profile mur-sealed, or allow pivot_root in the "
-    "container",
+    "mount_denied": f"{_CONTAINER}; on a host with AppArmor {_LOAD_PROFILE}",
+    "pivot_root_denied": f"{_CONTAINER}; on a host whose policy refuses pivot_root {_LOAD_PROFILE}",
 }
 
 

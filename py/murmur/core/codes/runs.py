@@ -62,8 +62,10 @@ RUNS: Final[dict[str, Template]] = {
     ),
     "E-RUN-012": Template(
         "no cgroup can be made for the capsule's commands: {reason}",
-        "delegate the controllers memory, pids, cpu and io to the user who runs mur, "
-        "or let the operator set sandbox.cgroup: optional in ~/.murmur/config.yaml",
+        "delegate the controllers memory, pids, cpu and io to the user who runs mur "
+        "(under systemd: `systemd-run --user --scope -p Delegate=yes mur run`; in a container: "
+        "mount /sys/fs/cgroup writable), or let the operator set sandbox.cgroup: optional in "
+        "~/.murmur/config.yaml",
         phase="launch",
     ),
     "E-RUN-013": Template(
