@@ -1,29 +1,17 @@
 #include "sandbox.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { BACKLOG = 128, CONTROL = 3 };
+enum { CONTROL = 3 };
 
 static char *arguments[MUR_MAX_ARGUMENTS + 1];
-
-static int listener(void) {
-  int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0)
-    return failed("listener", "socket", "AF_INET");
-  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-  if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0)
-    return failed("listener", "bind", "127.0.0.1:0");
-  if (listen(fd, BACKLOG) != 0)
-    return failed("listener", "listen", NULL);
-  return fd;
-}
 
 /* The runtime starts the zygote from its main thread, so the signal follows the runtime's life. */
 static int tie_to_runtime(int32_t parent) {
@@ -53,7 +41,7 @@ static int become_zygote(const struct mur_spec *spec, int *report) {
   if ((spec->flags & MUR_FLAG_NAMESPACES) != 0 &&
       (namespaces_create(CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) != 0 || network_up() != 0))
     return -1;
-  int socket_fd = listener();
+  int socket_fd = listener_open(INADDR_LOOPBACK, 0);
   if (socket_fd < 0 || report_ready(*report, 0, &socket_fd, 1) != 0)
     return -1;
   if (tie_to_runtime(spec->parent_pid) != 0 || signals_reset() != 0 ||

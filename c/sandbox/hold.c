@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -10,8 +11,21 @@
 
 #include "kernel.h"
 
+/* The session's way out, for the runtime to serve: the DNS socket, then a listener a port. */
+static int open_listeners(const struct mur_spec *spec, int *descriptors) {
+  descriptors[0] = dns_socket_open();
+  if (descriptors[0] < 0)
+    return -1;
+  for (uint32_t i = 0; i < spec->port_count; i++) {
+    descriptors[i + 1] = listener_open(INADDR_ANY, spec->ports[i]);
+    if (descriptors[i + 1] < 0)
+      return -1;
+  }
+  return (int)spec->port_count + 1;
+}
+
 /* The mounts and the ruleset, then word to the runtime: pidfd, work folder and, if made, the
- * ruleset. */
+ * ruleset; last, if asked for, the listeners. */
 static int prepare(const struct mur_spec *spec) {
   uint32_t facts = 0;
   if (memfd_noexec() == 0)
@@ -23,7 +37,7 @@ static int prepare(const struct mur_spec *spec) {
       return -1;
     facts |= MUR_FACT_PRIVATE_PROC;
   }
-  int descriptors[3], count = 0;
+  int descriptors[MUR_MAX_HANDED], count = 0;
   descriptors[count] = (int)syscall(NR_PIDFD_OPEN, getpid(), 0);
   if (descriptors[count++] < 0)
     return failed("holder", "pidfd_open", NULL);
@@ -36,6 +50,12 @@ static int prepare(const struct mur_spec *spec) {
     if (descriptors[count++] < 0)
       return -1;
     facts |= MUR_FACT_RULESET;
+  }
+  if ((spec->flags & MUR_FLAG_EGRESS) != 0) {
+    int opened = open_listeners(spec, descriptors + count);
+    if (opened < 0)
+      return -1;
+    count += opened;
   }
   return report_ready(spec->report_fd, facts, descriptors, count);
 }

@@ -50,7 +50,7 @@ int report_ready(int fd, uint32_t facts, const int *descriptors, int count) {
   struct iovec part = {.iov_base = &report, .iov_len = sizeof report};
   union {
     struct cmsghdr header;
-    char room[CMSG_SPACE(8 * sizeof(int))];
+    char room[CMSG_SPACE(MUR_MAX_HANDED * sizeof(int))];
   } control = {0};
   struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
   if (count > 0) {

@@ -46,6 +46,8 @@ int limits_apply(const struct mur_spec *spec);
 int namespaces_create(int flags);
 int namespaces_join(int holder_fd);
 int network_up(void);
+int listener_open(uint32_t address, uint16_t port);
+int dns_socket_open(void);
 int memfd_noexec(void);
 int root_apply(const struct mur_spec *spec);
 int root_seal(void);
@@ -78,6 +80,8 @@ enum {
   EXIT_USAGE = 2,
   EXIT_SETUP = 125,
   SECCOMP_ROOM = 512, /* spec/containment.md 11 */
+  /* pidfd, work folder, ruleset; the DNS socket and the listeners */
+  MUR_MAX_HANDED = 3 + 1 + MUR_MAX_PORTS,
 };
 
 #endif
