@@ -30,13 +30,16 @@ static int prepare(const struct mur_spec *spec) {
   uint32_t facts = 0;
   if (memfd_noexec() == 0)
     facts |= MUR_FACT_MEMFD_NOEXEC;
-  if ((spec->flags & MUR_FLAG_MOUNTS) != 0 && root_apply(spec) != 0)
+  int sealed = (spec->flags & MUR_FLAG_ROOT) != 0;
+  if ((spec->flags & MUR_FLAG_MOUNTS) != 0 && !sealed && root_apply(spec) != 0)
     return -1;
   if ((spec->flags & MUR_FLAG_PROC) != 0) {
-    if (proc_mount() != 0 || proc_seal() != 0)
+    if (proc_mount() != 0 || (!sealed && proc_seal() != 0))
       return -1;
     facts |= MUR_FACT_PRIVATE_PROC;
   }
+  if (sealed && root_compose(spec) != 0)
+    return -1;
   int descriptors[MUR_MAX_HANDED], count = 0;
   descriptors[count] = (int)syscall(NR_PIDFD_OPEN, getpid(), 0);
   if (descriptors[count++] < 0)
@@ -89,7 +92,7 @@ static int first_process(const struct mur_spec *spec) {
 /* The session's namespaces; returns in the process that the runtime started, at once. */
 int hold(const struct mur_spec *spec) {
   int wanted = CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWIPC;
-  if ((spec->flags & (MUR_FLAG_MOUNTS | MUR_FLAG_PROC)) != 0)
+  if ((spec->flags & (MUR_FLAG_MOUNTS | MUR_FLAG_PROC | MUR_FLAG_ROOT)) != 0)
     wanted |= CLONE_NEWNS;
   pid_t first = -1;
   if (namespaces_create(wanted) == 0 && network_up() == 0) {

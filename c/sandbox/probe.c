@@ -105,29 +105,32 @@ static int in_memfd(void) {
   return namespaces_create(CLONE_NEWPID) != 0 ? -1 : as_first_process(memfd_noexec);
 }
 
-/* Private /proc, then a nested user namespace in which it is bound, a tmpfs and pivot_root. */
-static int change_root(void) {
-  if (mount_own_proc() != 0 || namespaces_create(CLONE_NEWNS) != 0)
-    return -1;
+/* The smallest spec that holds a tree: a folder that every host has. */
+struct one_tree {
+  struct mur_spec head;
+  struct mur_tree tree;
+  char strings[8];
+};
+
+static const struct one_tree one_tree = {
+    .head = {.trees = {.offset = offsetof(struct one_tree, tree), .count = 1},
+             .strings_offset = offsetof(struct one_tree, strings)},
+    .tree = {.source = {.length = 4},
+             .target = {.length = 4},
+             .flags = MUR_TREE_READ_ONLY | MUR_TREE_MAKE_TARGET},
+    .strings = "/usr",
+};
+
+/* As a session composes its root: the whole of it. Without a private /proc it binds the host's. */
+static int compose_root(void) {
   if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
-    return failed("sealed root", "mount", "private");
-  if (mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755") != 0)
-    return failed("sealed root", "mount", "tmpfs");
-  if (mkdir("/tmp/proc", 0755) != 0 || mkdir("/tmp/.mur-oldroot", 0700) != 0)
-    return failed("sealed root", "mkdir", NULL);
-  if (mount("/proc", "/tmp/proc", NULL, MS_BIND | MS_REC, NULL) != 0)
-    return failed("sealed root", "mount", "proc");
-  if (chdir("/tmp") != 0)
-    return failed("sealed root", "chdir", NULL);
-  if (syscall(SYS_pivot_root, ".", ".mur-oldroot") != 0)
-    return failed("sealed root", "pivot_root", NULL);
-  if (chdir("/") != 0 || umount2("/.mur-oldroot", MNT_DETACH) != 0)
-    return failed("sealed root", "umount2", NULL);
-  return 0;
+    return failed(SEALED_ROOT, "mount", "/ private");
+  proc_mount();
+  return root_compose(&one_tree.head);
 }
 
 static int in_sealed(void) {
-  return namespaces_create(CLONE_NEWNS | CLONE_NEWPID) != 0 ? -1 : as_first_process(change_root);
+  return namespaces_create(CLONE_NEWNS | CLONE_NEWPID) != 0 ? -1 : as_first_process(compose_root);
 }
 
 static void stage(const char *name, int (*act)(void), int number) {

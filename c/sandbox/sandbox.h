@@ -40,6 +40,13 @@ void report_ended(int fd, int status, uint64_t user_us, uint64_t system_us, uint
 int path_open(const char *path, int flags, uint64_t device, uint64_t inode);
 int path_open_beneath(int directory, const char *path, int flags);
 
+/* trees.c: parts of the host, copied detached and attached elsewhere. */
+int tree_copy(const char *step, int fd, uint64_t attributes, const char *name);
+int tree_attach(const char *step, int copy, int point, const char *name);
+int trees_clone(const char *step, const struct mur_spec *spec);
+int trees_attach(const char *step, const struct mur_spec *spec, int root);
+extern const char SEALED_ROOT[]; /* the step of all that composes a root; root.c */
+
 /* The mechanisms, in the order in which a command meets them. 0, or -1 and failure(). */
 int cgroup_apply(const struct mur_spec *spec);
 int limits_apply(const struct mur_spec *spec);
@@ -51,6 +58,8 @@ int dns_socket_open(void);
 int memfd_noexec(void);
 int root_apply(const struct mur_spec *spec);
 int root_seal(void);
+int root_compose(const struct mur_spec *spec);
+int devices_apply(void);
 int proc_mount(void);
 int proc_seal(void);
 int descriptors_null(void);

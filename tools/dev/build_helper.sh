@@ -13,7 +13,7 @@ python=${PYTHON:-python3}
 mkdir -p "$out"
 flags=(-std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror)
 shared=(spec report paths limits capabilities landlock seccomp)
-helper=(main cgroup namespaces listeners root descriptors relay hold guests probe)
+helper=(main cgroup namespaces listeners root trees devices proc descriptors relay hold guests probe)
 source_files() { for name in "$@"; do printf 'c/sandbox/%s.c\n' "$name"; done; }
 
 # Written aside and renamed: a helper that is running cannot be written over.
