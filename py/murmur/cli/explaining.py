@@ -19,9 +19,9 @@ REFUSED: Final = "mur run would refuse this launch:"
 
 def print_scope(flags: "Flags") -> int:
     """Prints the report of the launch that these flags describe. Raises what it refuses."""
+    from murmur.running.record import compact
     from murmur.session.explain import explain
     from murmur.session.launch import read_launch
-    from murmur.session.running import compact
     from murmur.session.scope.text import report_lines
 
     found = explain(read_launch(flags, os.environ))

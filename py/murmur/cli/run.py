@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from murmur.cli.stopping import Stopped, Stopping
-from murmur.core.diagnostics import MurmurError, error, warning
+from murmur.core.diagnostics import MurmurError, error
 from murmur.core.process import forbid_reading
 from murmur.core.streams import complain, emit, keep_lost_lines, report
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from murmur.core.installation import Installation
     from murmur.door.server import DoorServer
-    from murmur.door.tokens import DoorTokens
     from murmur.guest.client import Guests
     from murmur.session.guest_lockdown import GuestLockdown
     from murmur.session.launch import Flags
@@ -233,29 +232,12 @@ def _allow_folders(staged: "Staged", lockdown: "GuestLockdown") -> None:
     )
 
 
-def _bind(staged: "Staged") -> "socket.socket":
-    """Binds the door. Raises E-RUN-010; warns W-SEC-032 for a public door off loopback."""
-    from murmur.door.bind import bind
-    from murmur.door.exposure import exposure
-
-    flags = staged.prepared.launch.flags
-    network = staged.capsule.network
-    listener = bind(flags.bind, network.internal_port)
-    found = exposure(
-        flags.bind,
-        staged.prepared.lifecycle.task_acceptance,
-        network.authentication is not None,
-    )
-    if found is not None:
-        report(found)
-    return listener
-
-
 async def _serve(staged: "Staged", guests: "Guests", stopping: Stopping) -> "Outcome":
     """Serves the door and the gateway while the worker thread runs the session's tasks."""
     import asyncio
     from concurrent.futures import ThreadPoolExecutor
 
+    from murmur.cli.opening import bind_door_of, open_door
     from murmur.door.bind import door_address
     from murmur.inference.gateway import Gateway
     from murmur.session.run import Outcome, end_session, run_tasks
@@ -276,7 +258,7 @@ async def _serve(staged: "Staged", guests: "Guests", stopping: Stopping) -> "Out
 
         def bind_door() -> str:
             nonlocal listener
-            listener = closing.enter_context(_bind(staged))
+            listener = closing.enter_context(bind_door_of(staged))
             return door_address(listener)
 
         session = launch(staged, guests, gateway, bind_door)
@@ -284,7 +266,7 @@ async def _serve(staged: "Staged", guests: "Guests", stopping: Stopping) -> "Out
         door: DoorServer | None = None
         try:
             stopping.attach(loop, session.stop)
-            door = await _open_door(session, listener, door_address(listener))
+            door = await open_door(session, listener, door_address(listener))
             outcome = await loop.run_in_executor(worker, run_tasks, session)
         finally:
             outcome = await loop.run_in_executor(worker, end_session, session, outcome)
@@ -300,100 +282,9 @@ def _warm(guests: "Guests") -> None:
         guests.warm("drivers")
 
 
-async def _open_door(session: "Session", listener: "socket.socket", url: str) -> "DoorServer":
-    """Serves the door, writes the running record, prints where the capsule is."""
-    from murmur.core.tasks import Acceptance
-    from murmur.door.card import CardFacts
-    from murmur.door.server import DoorServer
-    from murmur.door.tokens import DoorTokens
-
-    staged = session.staged
-    capsule = staged.capsule
-    authentication = capsule.network.authentication
-    tokens = None
-    if authentication is not None:
-        scopes = {name: held.scopes for name, held in authentication.credentials.items()}
-        tokens = DoorTokens(staged.session_id, scopes)
-    card = CardFacts(
-        name=capsule.name,
-        version=capsule.version,
-        address=url,
-        session_id=staged.session_id,
-        acceptance=Acceptance(staged.prepared.lifecycle.task_acceptance),
-        authenticated=tokens is not None,
-        tools=tuple(tool.name for tool in staged.tools.values() if tool.artifact is not None),
-        shell=bool(capsule.capabilities.shell_allow),
-        network=bool(capsule.capabilities.network_allow),
-    )
-    door = DoorServer(session.board, card, listener, tokens)
-    await door.start()
-    _write_record(session, url, tokens)
-    _announce(session, url, tokens is not None)
-    return door
-
-
-def _write_record(session: "Session", url: str, tokens: "DoorTokens | None") -> None:
-    from murmur.core.durations import rfc3339
-    from murmur.session.notices import tell
-    from murmur.session.running import write_record
-
-    staged = session.staged
-    try:
-        write_record(
-            staged.prepared.launch.home,
-            session_id=staged.session_id,
-            url=url,
-            capsule_name=staged.capsule.name,
-            capsule_version=staged.capsule.version,
-            workdir=staged.directories.work,
-            records_dir=staged.directories.records,
-            started_at=rfc3339(staged.started_at / 1000),
-            door_token=tokens.operator if tokens else None,
-            credentials=tokens.credentials if tokens else {},
-        )
-    except OSError as failure:
-        tell(staged.directories.records_root, warning("W-SEC-023", reason=failure.strerror))
-
-
-def _announce(session: "Session", url: str, authenticated: bool) -> None:
-    """The startup lines, or under --json the readiness line."""
-    from murmur.session.running import compact
-
-    staged = session.staged
-    capsule = staged.capsule
-    flags = staged.prepared.launch.flags
-    session_id = staged.session_id
-    if flags.json:
-        line: dict[str, object] = {
-            "name": capsule.name,
-            "pid": os.getpid(),
-            "session_id": session_id,
-            "records_dir": str(staged.directories.records),
-            "url": url,
-            "version": capsule.version,
-            "workdir": str(staged.directories.work),
-        }
-        if authenticated:
-            line["auth"] = "bearer"
-        emit(compact(line))
-        return
-    emit(f"murmur: url {url}")
-    if authenticated:
-        emit(f"murmur: auth bearer (mur token {session_id})")
-    emit(f"session: {session_id}")
-    if flags.verbose:
-        driver = capsule.driver_entry
-        skills = [each.name for each in capsule.artifacts if each.runtime == "skill"]
-        emit(f"workdir: {staged.directories.work}")
-        emit(f"records: {staged.directories.records}")
-        emit(f"manifest: {staged.prepared.launch.manifest}")
-        emit(f"driver: {driver.label if driver else '(none)'}")
-        emit(f"skills: {', '.join(skills) or '(none)'}")
-
-
 async def _teardown(session: "Session", door: "DoorServer | None") -> None:
     """What follows `session_end`, in the order of spec/sessions.md 6.4 step 10."""
-    from murmur.session.running import remove_record
+    from murmur.running.record import remove_record
 
     staged = session.staged
     remove_record(staged.prepared.launch.home, staged.session_id)

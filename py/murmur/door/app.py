@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from murmur.core.streams import complain
 from murmur.core.tasks import Caller, Origin, TaskBoard
-from murmur.door import card, errors, methods
+from murmur.door import card, errors, methods, paths
 from murmur.door.bind import is_loopback
 from murmur.door.calls import Call, Calls
 from murmur.door.card import CardFacts
@@ -33,7 +33,6 @@ from murmur.door.senders import Sender, murmur_header, read_sender
 from murmur.door.stream import EventStream
 from murmur.door.tokens import Credential, DoorTokens
 
-CARD_PATH: Final = b"/.well-known/agent-card.json"
 MAX_BODY_BYTES: Final = 16 * 1024 * 1024
 
 _DRAIN_BYTES: Final = 64 * 1024
@@ -70,7 +69,7 @@ class DoorApp:
         await response(scope, receive, send)
 
     async def _respond(self, request: Request) -> Response:
-        if request.method == "GET" and _target(request) == CARD_PATH:
+        if request.method == "GET" and _target(request) == paths.CARD.encode():
             return _json(encode(card.public_card(self._facts)))
         credential = None
         if self._tokens is not None:

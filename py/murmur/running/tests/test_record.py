@@ -6,12 +6,12 @@ import stat
 from pathlib import Path
 
 from murmur.core.home import Home, open_home
-from murmur.session.running import compact, process_start, remove_record, write_record
+from murmur.running.processes import process_start
+from murmur.running.record import compact, own_record, remove_record, write_record
 
 
 def _write(home: Home, workdir: Path = Path("/w")) -> Path:
-    write_record(
-        home,
+    record = own_record(
         session_id="ses_1",
         url="localhost:1",
         capsule_name="demo",
@@ -21,6 +21,7 @@ def _write(home: Home, workdir: Path = Path("/w")) -> Path:
         started_at="2026-01-01T00:00:00Z",
         door_token="secret",
     )
+    write_record(home, record)
     return home.running / "ses_1.json"
 
 

@@ -1,0 +1,124 @@
+"""Opening a session's door: bound, served, recorded, announced. CLI reference, *mur run*."""
+
+import os
+from typing import TYPE_CHECKING
+
+from murmur.core.diagnostics import warning
+from murmur.core.streams import emit, report
+
+if TYPE_CHECKING:
+    import socket
+
+    from murmur.door.server import DoorServer
+    from murmur.door.tokens import DoorTokens
+    from murmur.session.stage import Staged
+    from murmur.session.start import Session
+
+
+def bind_door_of(staged: "Staged") -> "socket.socket":
+    """Binds the door. Raises E-RUN-010; warns W-SEC-032 for a public door off loopback."""
+    from murmur.door.bind import bind
+    from murmur.door.exposure import exposure
+
+    flags = staged.prepared.launch.flags
+    network = staged.capsule.network
+    listener = bind(flags.bind, network.internal_port)
+    found = exposure(
+        flags.bind,
+        staged.prepared.lifecycle.task_acceptance,
+        network.authentication is not None,
+    )
+    if found is not None:
+        report(found)
+    return listener
+
+
+async def open_door(session: "Session", listener: "socket.socket", url: str) -> "DoorServer":
+    """Serves the door, writes the running record, prints where the capsule is."""
+    from murmur.core.tasks import Acceptance
+    from murmur.door.card import CardFacts
+    from murmur.door.server import DoorServer
+    from murmur.door.tokens import DoorTokens
+
+    staged = session.staged
+    capsule = staged.capsule
+    authentication = capsule.network.authentication
+    tokens = None
+    if authentication is not None:
+        scopes = {name: held.scopes for name, held in authentication.credentials.items()}
+        tokens = DoorTokens(capsule.name, scopes)
+    card = CardFacts(
+        name=capsule.name,
+        version=capsule.version,
+        address=url,
+        session_id=staged.session_id,
+        acceptance=Acceptance(staged.prepared.lifecycle.task_acceptance),
+        authenticated=tokens is not None,
+        tools=tuple(tool.name for tool in staged.tools.values() if tool.artifact is not None),
+        shell=bool(capsule.capabilities.shell_allow),
+        network=bool(capsule.capabilities.network_allow),
+    )
+    door = DoorServer(session.board, card, listener, tokens)
+    await door.start()
+    _write_record(session, url, tokens)
+    _announce(session, url, tokens is not None)
+    return door
+
+
+def _write_record(session: "Session", url: str, tokens: "DoorTokens | None") -> None:
+    from murmur.core.durations import rfc3339
+    from murmur.running.record import own_record, write_record
+    from murmur.session.notices import tell
+
+    staged = session.staged
+    try:
+        record = own_record(
+            session_id=staged.session_id,
+            url=url,
+            capsule_name=staged.capsule.name,
+            capsule_version=staged.capsule.version,
+            workdir=staged.directories.work,
+            records_dir=staged.directories.records,
+            started_at=rfc3339(staged.started_at / 1000),
+            door_token=tokens.operator if tokens else None,
+            credentials=tokens.credentials if tokens else {},
+        )
+        write_record(staged.prepared.launch.home, record)
+    except OSError as failure:
+        tell(staged.directories.records_root, warning("W-SEC-023", reason=failure.strerror))
+
+
+def _announce(session: "Session", url: str, authenticated: bool) -> None:
+    """The startup lines, or under --json the readiness line."""
+    from murmur.running.record import compact
+
+    staged = session.staged
+    capsule = staged.capsule
+    flags = staged.prepared.launch.flags
+    session_id = staged.session_id
+    if flags.json:
+        line: dict[str, object] = {
+            "name": capsule.name,
+            "pid": os.getpid(),
+            "session_id": session_id,
+            "records_dir": str(staged.directories.records),
+            "url": url,
+            "version": capsule.version,
+            "workdir": str(staged.directories.work),
+        }
+        if authenticated:
+            line["auth"] = "bearer"
+        emit(compact(line))
+        return
+    emit(f"murmur: url {url}")
+    if authenticated:
+        emit(f"murmur: auth bearer (mur token {session_id})")
+    emit(f"session: {session_id}")
+    if flags.verbose:
+        driver = capsule.driver_entry
+        skills = [each.name for each in capsule.artifacts if each.runtime == "skill"]
+        emit(f"workdir: {staged.directories.work}")
+        emit(f"records: {staged.directories.records}")
+        emit(f"manifest: {staged.prepared.launch.manifest}")
+        emit(f"driver: {driver.label if driver else '(none)'}")
+        emit(f"skills: {', '.join(skills) or '(none)'}")
