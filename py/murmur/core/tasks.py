@@ -77,6 +77,9 @@ class Acceptance(enum.StrEnum):
     QUEUE = "queue"
 
 
+Source = Literal["a2a", "task_md", "detached_shell", "detached_lost"]
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """Whom the door let in; recorded with the task, decides nothing. `name` is the credential's
@@ -137,7 +140,8 @@ class Task:
     """One task as it stood at `revision`, a count of all changes on the board.
 
     `text` is the task's text as first given, not fenced: fencing an untrusted one is the session's.
-    `caller` and `message_id` are None for a task that the session submitted itself.
+    `caller` and `message_id` are None for a task that the session submitted itself; `source` says
+    how it came: through the door, with the launch, or as news of a command in the background.
     """
 
     id: str
@@ -159,6 +163,7 @@ class Task:
     prompt: str | None = None
     no_answer: bool = False
     no_answer_below: tuple[tuple[str, str], ...] = ()
+    source: Source = "a2a"
 
     @property
     def lane(self) -> Lane:
@@ -375,8 +380,11 @@ class TaskBoard(Protocol):
         origin: Origin = Origin.USER,
         trust: Trust = Trust.TRUSTED,
         context_id: str | None = None,
+        source: Source = "task_md",
+        task_id: str | None = None,
     ) -> Task:
-        """Queues a task of the session's own, whatever the acceptance."""
+        """Queues a task of the session's own, whatever the acceptance; `task_id` names it where
+        a trace line had to come first."""
 
     def take(self, timeout: float | None = None) -> Task | None:
         """The next task, or None after `timeout` seconds or once the board is closing."""

@@ -21,6 +21,7 @@ from murmur.core.tasks import (
     Lane,
     Notify,
     Origin,
+    Source,
     StatusFrame,
     StopReport,
     Submission,
@@ -156,9 +157,12 @@ class Board:
         origin: Origin = Origin.USER,
         trust: Trust = Trust.TRUSTED,
         context_id: str | None = None,
+        source: Source = "task_md",
+        task_id: str | None = None,
     ) -> Task:
         with self._lock:
             task = self._new_task(text, origin, trust, context_id or new_id("ctx"))
+            task = dataclasses.replace(task, id=task_id or task.id, source=source)
             self._enqueue(_Held(task, local=True))
             self._changed.notify_all()
             return task

@@ -67,7 +67,7 @@ def _run_until_end(session: Session) -> Ending | None:
                 deciding = deciding or _failure(session.runner.run_idle(stopping))
             break
         ending = session.runner.run(task) or canceled("queued", None)
-        if is_local(task) or not sleeps or stopping.is_set():
+        if is_local(task) or (task.source == "a2a" and (not sleeps or stopping.is_set())):
             deciding = deciding or _failure(ending)
         if not sleeps:
             break

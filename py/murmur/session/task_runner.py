@@ -10,7 +10,7 @@ import time
 
 from murmur.core.diagnostics import MurmurError
 from murmur.core.safefs import Root
-from murmur.core.tasks import Origin, Task, TaskFrame, TaskState, Trust
+from murmur.core.tasks import Task, TaskFrame, TaskState, Trust
 from murmur.guest.client import InputRefused
 from murmur.inference.payload import cache_key
 from murmur.manifest.capsule import Capsule
@@ -151,7 +151,7 @@ class TaskRunner:
                 "task_rejected",
                 task_id=task.id,
                 context_id=task.context_id,
-                source="a2a",
+                source=task.source,
                 cause="session_ended",
                 reason=task.status_text or "",
             )
@@ -173,7 +173,7 @@ class TaskRunner:
             "task_start",
             task_id=task.id,
             context_id=task.context_id,
-            source="a2a" if task.caller is not None else "task_md",
+            source=task.source,
             origin=str(task.origin),
             trust=str(task.trust),
             lane=str(task.lane),
@@ -236,4 +236,4 @@ def _no_stream(frame: TaskFrame) -> None:
 
 def is_local(task: Task) -> bool:
     """Whether the launch itself gave this task."""
-    return task.caller is None and task.origin is Origin.USER
+    return task.source == "task_md"

@@ -20,12 +20,13 @@ class Presence(Enum):
 
 
 class Parent(Enum):
-    """The line that an event hangs under; each falls back to the one before it."""
+    """The line that an event hangs under; each falls back to the one before it, PLAN to SESSION."""
 
     NONE = "none"
     SESSION = "session"
     TASK = "task"
     TURN = "turn"
+    PLAN = "plan"
 
 
 class Kind(Enum):

@@ -48,6 +48,7 @@ class TraceWriter:
         self._task_id: str | None = None
         self._task_node: str | None = None
         self._turn_node: str | None = None
+        self._plan_node: str | None = None
 
     def write(self, event: str, **fields: Any) -> str:
         """Writes one line and returns its `event_id`.
@@ -102,6 +103,8 @@ class TraceWriter:
             return None
         if definition.parent is Parent.SESSION:
             return self._session_node
+        if definition.parent is Parent.PLAN:
+            return self._plan_node or self._session_node
         task_id = payload.get("task_id", self._task_id)
         task = self._task_node if task_id in (None, self._task_id) else None
         turn = definition.parent is Parent.TURN or "origin" in payload
@@ -121,6 +124,10 @@ class TraceWriter:
             self.task_counts = Counts()
         elif event == "task_end":
             self._task_id = self._task_node = self._turn_node = None
+        elif event == "plan_start":
+            self._plan_node = event_id
+        elif event == "plan_end":
+            self._plan_node = None
         elif event == "inference" and "origin" not in payload:
             self._turn_node = event_id
 

@@ -8,6 +8,13 @@ from collections.abc import Mapping
 from typing import Final
 
 from murmur.trace.catalogue import Event
+from murmur.trace.events.background import (
+    SHELL_ABANDONED,
+    SHELL_COMPLETED,
+    SHELL_DETACH_UNRECORDED,
+    SHELL_DETACHED,
+    SHELL_LOST,
+)
 from murmur.trace.events.calls import (
     CALL_DENIED,
     PROTECTED_PATH_DENIED,
@@ -16,6 +23,7 @@ from murmur.trace.events.calls import (
     TOOL_CALL,
     TOOL_INPUT_REFUSED,
 )
+from murmur.trace.events.delegations import DELEGATION
 from murmur.trace.events.inference import (
     GATEWAY_CREDENTIAL,
     INFERENCE,
@@ -23,6 +31,8 @@ from murmur.trace.events.inference import (
     INFERENCE_RETRY,
     SPEND_CEILING_REACHED,
 )
+from murmur.trace.events.peers import PEER_FILE_FETCH, PEER_HANDLE_MINT
+from murmur.trace.events.plans import PLAN_END, PLAN_START, PLAN_STEP, PLAN_STEP_START
 from murmur.trace.events.session import (
     DEADLINE_REACHED,
     SESSION_END,
@@ -54,10 +64,22 @@ EVENTS: Final[Mapping[str, Event]] = {
         TOOL_CALL,
         SKILL_CALL,
         SHELL,
+        SHELL_DETACHED,
+        SHELL_DETACH_UNRECORDED,
+        SHELL_COMPLETED,
+        SHELL_ABANDONED,
+        SHELL_LOST,
         CALL_DENIED,
         PROTECTED_PATH_DENIED,
         TOOL_INPUT_REFUSED,
         A2A_TASK_RECEIVED,
+        DELEGATION,
+        PLAN_START,
+        PLAN_STEP_START,
+        PLAN_STEP,
+        PLAN_END,
+        PEER_HANDLE_MINT,
+        PEER_FILE_FETCH,
         INFERENCE_CREDENTIAL,
         GATEWAY_CREDENTIAL,
     )

@@ -3,7 +3,7 @@
 from typing import Final
 
 from murmur.trace.catalogue import Event, Kind, Parent, field, nullable, optional
-from murmur.trace.events.fields import DURATION, STATUS, TASK, TRUST, TURN
+from murmur.trace.events.fields import DURATION, RESOURCE_LIMIT, STATUS, TASK, TRUST, TURN
 
 TOOL_CALL: Final = Event(
     "tool_call",
@@ -56,15 +56,7 @@ SHELL: Final = Event(
         field("stdout_bytes", Kind.U64, "before any cut"),
         field("stderr_bytes", Kind.U64, "likewise"),
         DURATION,
-        optional(
-            "resource_limit",
-            Kind.TEXT,
-            "the one limit that ended it, where evidence names exactly one",
-            "cpu_seconds",
-            "max_file_size_bytes",
-            "cgroup_memory_bytes",
-            "cgroup_pids_max",
-        ),
+        RESOURCE_LIMIT,
     ),
 )
 

@@ -1,0 +1,34 @@
+"""Work given to sub-capsules. spec/observability.md 5.8."""
+
+from typing import Final
+
+from murmur.trace.catalogue import Event, Kind, Parent, field, nullable
+from murmur.trace.events.fields import DURATION
+
+DELEGATION: Final = Event(
+    "delegation",
+    Parent.SESSION,
+    "a delegation is over, once; `refused` for one that never started",
+    (
+        field("capsule", Kind.TEXT, "the sub-capsule"),
+        field("version", Kind.TEXT, "its version"),
+        nullable("delegation_id", Kind.TEXT, "`dlg_…`, if it came so far"),
+        nullable("child_session_id", Kind.TEXT, "likewise"),
+        DURATION,
+        field(
+            "outcome",
+            Kind.TEXT,
+            "how it ended",
+            "ok",
+            "error",
+            "crashed",
+            "terminated",
+            "unknown",
+            "completed",
+            "timed_out",
+            "failed",
+            "refused",
+        ),
+        nullable("reason", Kind.TEXT, "null on ok, error and completed"),
+    ),
+)
