@@ -11,16 +11,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from murmur.guest.questions import pack, unpack
+
 MAX_TEXT_CHARACTERS = 64 * 1024 * 1024
 """What a guest may hand over at once, in a result or in one call of an import."""
 
 TOOL_RUN = "murmur:tool/run@0.2.0"
-TASK_INTERFACE = "murmur:task/task@0.1.0"
-STREAM_INTERFACE = "murmur:stream/events@0.1.0"
-PROCESS_INTERFACE = "murmur:process/process@0.1.0"
+CAPSULE_RUN = "murmur:capsule/run@0.1.0"
 
-Role = Literal["tool", "driver"]
-FailureKind = Literal["deadline", "resource", "trap", "load", "cancelled"]
+Role = Literal["tool", "driver", "hook", "capsule"]
+FailureKind = Literal["deadline", "resource", "trap", "load", "unlinked", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class GuestFailure:
 
     `backtrace` holds the guest's own frames, innermost first; `stderr` the last bytes it wrote
     there. `field` names the `capabilities.limits` key that a `resource` or `deadline` failure is
-    about.
+    about, or the interface that an `unlinked` component imports.
     """
 
     kind: FailureKind
@@ -112,7 +112,15 @@ class GuestFailure:
     field: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What any other function than a tool's returned, as a plain value (`questions`)."""
+
+    value: Any = None
+
+
 GuestResult = ToolResult | GuestFailure
+AnyResult = ToolResult | Returned | GuestFailure
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +128,10 @@ class GuestCall:
     """One call of one artifact's component.
 
     `compiled` is the compiled form's file, or a descriptor of it that stays the caller's; `key`
-    names its content, so that a host keeps it loaded. `in_task` says whether `murmur:task` and
-    `murmur:stream` are served: without a task `request-input` traps and the stream functions do
-    nothing.
+    names its content, so that a host keeps it loaded. `input` is for `murmur:tool/run`; any other
+    `function` (`interface#name`) takes `arguments`, plain values. `in_task` says whether
+    `murmur:task` and `murmur:stream` are served: without a task `request-input` traps and the
+    stream functions do nothing.
     """
 
     artifact: str
@@ -131,6 +140,7 @@ class GuestCall:
     key: str
     input: ToolInput = ToolInput()
     function: str = f"{TOOL_RUN}#run"
+    arguments: tuple[Any, ...] = ()
     env: tuple[tuple[str, str], ...] = ()
     preopens: tuple[Preopen, ...] = ()
     limits: Limits = Limits()
@@ -139,8 +149,20 @@ class GuestCall:
 
     @property
     def host(self) -> str:
-        """Which host serves it: drivers share one, tools one (design/decisions.md 7)."""
-        return f"{self.role}s"
+        """Which host serves it: drivers share one, tools one, a script capsule has its own
+        (design/decisions.md 7).
+        """
+        return "capsule" if self.role == "capsule" else f"{self.role}s"
+
+    @property
+    def is_tool_run(self) -> bool:
+        """Whether the function is `murmur:tool/run`, which has an input and result of its own."""
+        return self.function == f"{TOOL_RUN}#run"
+
+    @property
+    def interface(self) -> str:
+        """The exported interface that the function is one of."""
+        return self.function.partition("#")[0]
 
     @property
     def subject(self) -> str:
@@ -156,6 +178,7 @@ def call_facts(call: GuestCall) -> dict[str, Any]:
         "key": call.key,
         "function": call.function,
         "input": asdict(call.input),
+        "arguments": pack(call.arguments),
         "env": [list(pair) for pair in call.env],
         "preopens": [[item.guest_path, item.read_only] for item in call.preopens],
         "limits": asdict(call.limits),
@@ -176,6 +199,7 @@ def call_from_facts(
         key=facts["key"],
         function=facts["function"],
         input=ToolInput(**facts["input"]),
+        arguments=unpack(facts["arguments"]),
         env=tuple((name, value) for name, value in facts["env"]),
         preopens=tuple(
             Preopen(descriptor, path, read_only)
@@ -187,19 +211,33 @@ def call_from_facts(
     )
 
 
-def result_facts(result: GuestResult) -> dict[str, Any]:
+def result_facts(result: AnyResult) -> dict[str, Any]:
     """The frame members of a result or failure."""
+    if isinstance(result, Returned):
+        return {"returned": True, "value": pack(result.value)}
     return {"returned": isinstance(result, ToolResult), "members": asdict(result)}
 
 
 def result_from_facts(facts: dict[str, Any]) -> GuestResult:
     """Rebuilds what the host sent. `ValueError`, `KeyError` or `TypeError` when it is not one."""
+    if facts["returned"] is not True:
+        return _failure_from_facts(facts)
     members = dict(facts["members"])
-    if facts["returned"] is True:
-        if members["status"] not in ("passed", "failed", "error"):
-            raise ValueError(f"status {members['status']!r}")
-        members["metadata"] = tuple((str(name), str(value)) for name, value in members["metadata"])
-        members["attachments"] = tuple(Attachment(**item) for item in members["attachments"])
-        return ToolResult(**members)
+    if members["status"] not in ("passed", "failed", "error"):
+        raise ValueError(f"status {members['status']!r}")
+    members["metadata"] = tuple((str(name), str(value)) for name, value in members["metadata"])
+    members["attachments"] = tuple(Attachment(**item) for item in members["attachments"])
+    return ToolResult(**members)
+
+
+def returned_from_facts(facts: dict[str, Any]) -> Returned | GuestFailure:
+    """As `result_from_facts`, for a call of another function than `murmur:tool/run`."""
+    if facts["returned"] is not True:
+        return _failure_from_facts(facts)
+    return Returned(unpack(facts["value"]))
+
+
+def _failure_from_facts(facts: dict[str, Any]) -> GuestFailure:
+    members = dict(facts["members"])
     members["backtrace"] = tuple(str(line) for line in members["backtrace"])
     return GuestFailure(**members)

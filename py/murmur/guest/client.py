@@ -21,10 +21,18 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from murmur.guest import failures
-from murmur.guest.calls import GuestCall, GuestFailure, GuestResult, call_facts, result_from_facts
+from murmur.guest.calls import (
+    GuestCall,
+    GuestFailure,
+    GuestResult,
+    Returned,
+    call_facts,
+    result_from_facts,
+    returned_from_facts,
+)
 from murmur.guest.frames import BrokenFrame, Frame, PeerGone, receive_frame, send_frame
 from murmur.guest.lockdown import Lockdown
 from murmur.guest.processes import (
@@ -37,8 +45,19 @@ from murmur.guest.processes import (
     reap,
     zygote_argv,
 )
+from murmur.guest.questions import (
+    UNCHARGED,
+    Answering,
+    InputRefused,
+    Question,
+    Trap,
+    pack_answer,
+    unpack,
+    unserved,
+)
 
 __all__ = [
+    "Answering",
     "Ask",
     "CompileFailed",
     "Compiled",
@@ -51,6 +70,8 @@ __all__ = [
     "Starter",
 ]
 
+Result = TypeVar("Result")
+
 COMPILE_SECONDS = 600.0
 GRACE_SECONDS = 0.25
 """How long past its limit a call may go on: time for the epoch deadline to end it, which tells
@@ -61,15 +82,12 @@ _CANCEL_POLL_SECONDS = 0.05
 
 OnEvent = Callable[[str, dict[str, Any]], None]
 """Receives `murmur:stream/events` calls by name (`emit-chunk`, ...) and `request-denied`, in the
-calling thread.
+calling thread; `dropped` too, a resource that the guest let go of (`interface`, `resource`,
+`number`).
 """
 
 Ask = Callable[[str], str]
 """Answers `request-input`; raising `InputRefused` traps the guest with its text."""
-
-
-class InputRefused(Exception):
-    """Nobody can answer a `request-input` (no task, or the wait ran out)."""
 
 
 class CompileFailed(Exception):
@@ -161,14 +179,31 @@ class Guests:
         call: GuestCall,
         *,
         on_event: OnEvent | None = None,
-        ask: Ask | None = None,
+        answering: Answering = unserved,
         cancel: threading.Event | None = None,
     ) -> GuestResult:
-        """Calls a guest and waits for it; whatever the guest does, this returns.
+        """Calls `murmur:tool/run` of a guest and waits for it; whatever it does, this returns.
 
-        A set `cancel` ends the call within a twentieth of a second, by killing its host.
-        `GuestsFailed` when no host can be had, `OSError` when the compiled form cannot be opened.
+        `answering` is called in this thread for each import that is a question. A set `cancel`
+        ends the call within a twentieth of a second, by killing its host. `GuestsFailed` when no
+        host can be had, `OSError` when the compiled form cannot be opened.
         """
+        return self._exchange(call, _Serving(on_event, answering, cancel), result_from_facts)
+
+    def invoke(
+        self,
+        call: GuestCall,
+        *,
+        on_event: OnEvent | None = None,
+        answering: Answering = unserved,
+        cancel: threading.Event | None = None,
+    ) -> Returned | GuestFailure:
+        """Calls any other function of a guest, `call.function` with `call.arguments`; as `call`."""
+        return self._exchange(call, _Serving(on_event, answering, cancel), returned_from_facts)
+
+    def _exchange(
+        self, call: GuestCall, serving: _Serving, read: Callable[[dict[str, Any]], Result]
+    ) -> Result | GuestFailure:
         with self._lock_of(call.host):
             host = self._host(call.host)
             try:
@@ -180,7 +215,7 @@ class Guests:
                         descriptors=(compiled, *directories),
                         **call_facts(call),
                     )
-                return _await_result(host, call, on_event, ask, cancel)
+                return _await_result(host, call, serving, read)
             except PeerGone:
                 how = self._zygote.exit_of(host)
                 host.kill()
@@ -262,56 +297,80 @@ def _await_up(host: HostProcess) -> None:
     host.contained = bool(frame.facts["contained"])
 
 
+@dataclass(frozen=True, slots=True)
+class _Serving:
+    """What the runtime does for a guest while it runs."""
+
+    on_event: OnEvent | None
+    answering: Answering
+    cancel: threading.Event | None
+
+
 def _await_result(
     host: HostProcess,
     call: GuestCall,
-    on_event: OnEvent | None,
-    ask: Ask | None,
-    cancel: threading.Event | None,
-) -> GuestResult:
+    serving: _Serving,
+    read: Callable[[dict[str, Any]], Result],
+) -> Result | GuestFailure:
     """Serves the host's frames until the result; kills the host when time is up (sessions.md 25).
 
-    The limit starts again when the call itself starts, and the wait for an answer of the user is
-    not charged.
+    The limit starts again when the call itself starts. Answering is charged to the guest, but for
+    what waits for a person or a model.
     """
     allowance = call.limits.deadline_seconds + GRACE_SECONDS
     end = time.monotonic() + allowance
     while True:
-        frame = _await_frame(host, end, cancel)
+        frame = _await_frame(host, end, serving.cancel)
         if frame is None:
             host.kill()
-            if cancel is not None and cancel.is_set():
+            if serving.cancel is not None and serving.cancel.is_set():
                 return GuestFailure("cancelled", f"{call.subject} was cancelled")
             return failures.deadline_failure(call)
         frame.close()
+        question = None
         try:
             if frame.kind == "result":
-                return result_from_facts(frame.facts)
+                return read(frame.facts)
             if frame.kind == "calling":
                 end = time.monotonic() + allowance
             elif frame.kind == "event":
                 name, facts = str(frame.facts["name"]), dict(frame.facts["facts"])
             elif frame.kind == "ask":
-                prompt = str(frame.facts["prompt"])
+                question = _question(frame, end, serving.cancel)
             else:
                 raise BrokenFrame(f"kind {frame.kind!r}")
-        except (KeyError, TypeError, ValueError) as wrong:
+        except (LookupError, TypeError, ValueError, AttributeError) as wrong:
             raise BrokenFrame(f"a {frame.kind} frame without its members: {wrong}") from None
-        if frame.kind == "event" and on_event is not None:
-            on_event(name, facts)
-        elif frame.kind == "ask":
+        if frame.kind == "event" and serving.on_event is not None:
+            serving.on_event(name, facts)
+        elif question is not None:
             asked = time.monotonic()
-            send_frame(host.connection, "answer", **_answer(ask, prompt))
-            end += time.monotonic() - asked
+            send_frame(host.connection, "answer", **_answer(serving.answering, question))
+            if question.interface in UNCHARGED:
+                end += time.monotonic() - asked
 
 
-def _answer(ask: Ask | None, prompt: str) -> dict[str, Any]:
-    if ask is None:
-        return {"error": "request-input is served within a task only"}
+def _question(frame: Frame, end: float, cancel: threading.Event | None) -> Question:
+    interface, function = frame.facts["interface"], frame.facts["function"]
+    arguments = unpack(frame.facts["arguments"])
+    if not (isinstance(interface, str) and isinstance(function, str)):
+        raise TypeError("no names of interface and function")
+    if not isinstance(arguments, tuple):
+        raise TypeError("arguments are no tuple")
+    return Question(interface, function, arguments, end - GRACE_SECONDS, cancel)
+
+
+def _answer(answering: Answering, question: Question) -> dict[str, Any]:
+    """The members of an answer. `BrokenFrame` for arguments that the function does not take, which
+    only a host that was taken over sends.
+    """
     try:
-        return {"text": ask(prompt)}
-    except InputRefused as refused:
-        return {"error": str(refused)}
+        return {"answer": pack_answer(answering(question))}
+    except Trap as trap:
+        return {"trap": str(trap)}
+    except (LookupError, TypeError, ValueError) as wrong:
+        name = f"{question.interface}#{question.function}"
+        raise BrokenFrame(f"arguments of {name}: {wrong!r}") from None
 
 
 def _await_frame(host: HostProcess, end: float, cancel: threading.Event | None) -> Frame | None:

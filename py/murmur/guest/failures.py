@@ -44,6 +44,23 @@ def load_failure(call: GuestCall, reason: str, stderr: str = "") -> GuestFailure
     return GuestFailure("load", f"{call.subject} could not be loaded: {reason}", (), stderr)
 
 
+def unlinked_failure(
+    call: GuestCall, interface: str, served: str | None, stderr: str = ""
+) -> GuestFailure:
+    """The component imports an interface that its role is not linked with; `served` is the version
+    of the same one that is.
+    """
+    here = f"{served} is served" if served else "nothing of that name is served"
+    return GuestFailure(
+        "unlinked",
+        f"{call.subject} could not be loaded: it imports {interface}, but {here}; rebuild it, or"
+        " `mur install` a version that fits",
+        (),
+        stderr,
+        interface,
+    )
+
+
 def trap_failure(call: GuestCall, reason: str, stderr: str = "") -> GuestFailure:
     """The call was ended for what the guest did."""
     return GuestFailure("trap", f"{call.subject} trapped: {reason}", (), stderr)

@@ -1,27 +1,51 @@
-"""What a tool's or driver's component may import, and who answers it.
+"""What a component of each role may import, and who answers it.
 
 WASI and `wasi:http` are native except three kinds of function answered here:
 `outgoing-handler.handle` (the gate), the functions that would open a raw socket or resolve a name
-(refused: `wasi:http` is the only way out, spec/artifacts.md 6), and the murmur interfaces of the
-tool world (spec/artifacts.md 3). One linker serves every call of a host; `Bridge.current` says
-whose call it is.
+(refused: `wasi:http` is the only way out, spec/artifacts.md 6), and the murmur interfaces
+(spec/artifacts.md 3 and 4). What of those is no event is a question to the runtime. One linker
+serves every call of a role; `Bridge.current` says whose call it is.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
 
 from wasmtime import Engine, StoreContext, WasmtimeError
-from wasmtime.component import Linker, LinkerInstance, Record, ResourceAny, ResourceType, Variant
+from wasmtime.component import (
+    Linker,
+    LinkerInstance,
+    ResourceAny,
+    ResourceHost,
+    ResourceType,
+    Variant,
+)
 
-from murmur.guest.calls import PROCESS_INTERFACE, STREAM_INTERFACE, TASK_INTERFACE
+from murmur.guest.calls import Role
+from murmur.guest.questions import (
+    CONVERSATION_INTERFACE,
+    INFERENCE_INTERFACE,
+    INVOKE_INTERFACE,
+    MANAGE_INTERFACE,
+    MESSAGE_INTERFACE,
+    PROCESS_INTERFACE,
+    SHELL_INTERFACE,
+    STREAM_INTERFACE,
+    TASK_INTERFACE,
+    TASK_IO_INTERFACE,
+    TOKENS_INTERFACE,
+    Answer,
+    Ok,
+    Value,
+)
+from murmur.guest.values import from_engine, to_engine
 
 WASI_VERSION = "0.2.12"
 """The version under which the tested engine links WASI; imports of any earlier 0.2 reach the same
 definitions.
 """
-
-SERVED = (TASK_INTERFACE, STREAM_INTERFACE, PROCESS_INTERFACE)
 
 _SOCKET_MAKERS = (
     ("sockets/tcp-create-socket", "create-tcp-socket"),
@@ -34,7 +58,67 @@ _STREAM_FUNCTIONS = {
     "tool-call-started": ("id", "name"),
     "tool-call-input-bytes": ("id", "bytes"),
 }
-_CONNECTION_TYPE = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A function that the runtime answers.
+
+    `tagged` says that ok and error have a type in common, so that the binding cannot tell them
+    apart without being told; `gives` names the resource that an ok is.
+    """
+
+    name: str
+    tagged: bool = False
+    gives: str | None = None
+
+
+ASKED: Final[Mapping[str, tuple[Asked, ...]]] = {
+    TASK_INTERFACE: (Asked("request-input"),),
+    PROCESS_INTERFACE: (
+        Asked("run", tagged=True),
+        Asked("start", tagged=True),
+        Asked("status", tagged=True),
+        Asked("stop", tagged=True),
+        Asked("connect", gives="connection"),
+        Asked("[method]connection.read"),
+        Asked("[method]connection.write"),
+    ),
+    MANAGE_INTERFACE: tuple(
+        map(Asked, ("list", "describe", "search", "pull", "remove", "diagnostics"))
+    ),
+    SHELL_INTERFACE: (Asked("run"),),
+    INVOKE_INTERFACE: (Asked("invoke"),),
+    MESSAGE_INTERFACE: (Asked("send"),),
+    INFERENCE_INTERFACE: (Asked("run-inference"),),
+    TOKENS_INTERFACE: (Asked("count"),),
+    TASK_IO_INTERFACE: (
+        Asked("input-len"),
+        Asked("read-input", tagged=True),
+        Asked("output-len"),
+        Asked("read-output", tagged=True),
+    ),
+    CONVERSATION_INTERFACE: (Asked("read-messages"),),
+}
+"""Every function that is a question, by interface. spec/artifacts.md 3."""
+
+_RESOURCES: Final[Mapping[str, Mapping[str, int]]] = {PROCESS_INTERFACE: {"connection": 1}}
+"""The host resources of an interface and the number of each one's type."""
+
+_TOOL: Final = (TASK_INTERFACE, STREAM_INTERFACE, PROCESS_INTERFACE)
+SERVED: Final[Mapping[Role, tuple[str, ...]]] = {
+    "tool": _TOOL,
+    "driver": _TOOL,
+    "hook": (INFERENCE_INTERFACE, TOKENS_INTERFACE, TASK_IO_INTERFACE, CONVERSATION_INTERFACE),
+    "capsule": (
+        MANAGE_INTERFACE,
+        SHELL_INTERFACE,
+        INVOKE_INTERFACE,
+        MESSAGE_INTERFACE,
+        PROCESS_INTERFACE,
+    ),
+}
+"""The murmur interfaces that each role is linked with. spec/artifacts.md 6."""
 
 
 class UntestedEngine(Exception):
@@ -50,8 +134,11 @@ class CurrentCall(Protocol):
     def event(self, kind: str, facts: dict[str, Any]) -> None:
         """Passes a `murmur:stream/events` call on."""
 
-    def request_input(self, prompt: str) -> str:
-        """Waits for the user; `WasmtimeError` (a trap of the guest) where nobody can answer."""
+    def ask(self, interface: str, function: str, arguments: tuple[Any, ...]) -> Answer:
+        """The runtime's answer; `WasmtimeError` (a trap of the guest) where there is none."""
+
+    def dropped(self, interface: str, resource: str, number: int) -> None:
+        """Says that the guest let go of a resource of the runtime's."""
 
 
 class Bridge:
@@ -66,8 +153,24 @@ class Bridge:
         return self.current
 
 
-def tool_linker(engine: Engine, bridge: Bridge) -> Linker:
-    """The linker of tools and http drivers; both see the same imports (spec/artifacts.md 6).
+class Linkers:
+    """A linker for each role, made when it is first needed: one takes a few milliseconds."""
+
+    def __init__(self, engine: Engine, bridge: Bridge) -> None:
+        self._engine = engine
+        self._bridge = bridge
+        self._made: dict[tuple[str, ...], Linker] = {}
+
+    def of(self, role: Role) -> Linker:
+        """Raises `UntestedEngine`."""
+        served = SERVED[role]
+        if served not in self._made:
+            self._made[served] = new_linker(self._engine, self._bridge, served)
+        return self._made[served]
+
+
+def new_linker(engine: Engine, bridge: Bridge, served: tuple[str, ...]) -> Linker:
+    """A linker with WASI, `wasi:http` through the gate, and the `served` murmur interfaces.
 
     `UntestedEngine` when the engine links WASI under another version.
     """
@@ -89,12 +192,11 @@ def tool_linker(engine: Engine, bridge: Bridge) -> Linker:
         for (interface, name), function in shadows.items():
             with root.add_instance(interface) as instance:
                 instance.add_func(name, function)
-        _add_stream(root, bridge)
-        with root.add_instance(TASK_INTERFACE) as task:
-            task.add_func(
-                "request-input", lambda store, prompt: bridge.call().request_input(prompt)
-            )
-        _add_process(root)
+        for interface in served:
+            if interface == STREAM_INTERFACE:
+                _add_stream(root, bridge)
+            else:
+                _add_asked(root, bridge, interface)
     return linker
 
 
@@ -127,35 +229,43 @@ def _add_stream(root: LinkerInstance, bridge: Bridge) -> None:
             stream.add_func(kind, forward(kind, names))
 
 
-def _add_process(root: LinkerInstance) -> None:
-    """`murmur:process`: links, and every function answers that the rule is `unavailable`.
-
-    The shape of a refusal differs where the binding can tell ok from error by the value's type
-    alone.
-    """
-
-    def refused(store: StoreContext, *args: Any) -> Variant:
-        return Variant("err", _unavailable())
-
-    def refused_connection(store: StoreContext, *args: Any) -> Record:
-        return _unavailable()
-
-    def no_connection(store: StoreContext, *args: Any) -> str:
-        return "unavailable"
-
-    with root.add_instance(PROCESS_INTERFACE) as process:
-        process.add_resource(
-            "connection", ResourceType.host(_CONNECTION_TYPE), lambda store, rep: None
-        )
-        for name in ("run", "start", "status", "stop"):
-            process.add_func(name, refused)
-        process.add_func("connect", refused_connection)
-        process.add_func("[method]connection.read", no_connection)
-        process.add_func("[method]connection.write", no_connection)
+def _add_asked(root: LinkerInstance, bridge: Bridge, interface: str) -> None:
+    resources = _RESOURCES.get(interface, {})
+    with root.add_instance(interface) as instance:
+        for name, number in resources.items():
+            instance.add_resource(
+                name, ResourceType.host(number), _dropping(bridge, interface, name)
+            )
+        for asked in ASKED[interface]:
+            instance.add_func(asked.name, _asking(bridge, interface, asked, resources))
 
 
-def _unavailable() -> Record:
-    refusal = Record()
-    refusal.rule = "unavailable"  # type: ignore[attr-defined]
-    refusal.reason = "host programs cannot be started from here"  # type: ignore[attr-defined]
-    return refusal
+def _dropping(bridge: Bridge, interface: str, resource: str) -> Any:
+    def dropped(store: StoreContext, number: int) -> None:
+        if bridge.current is not None:  # else the store goes, and the runtime knows that
+            bridge.current.dropped(interface, resource, number)
+
+    return dropped
+
+
+def _asking(bridge: Bridge, interface: str, asked: Asked, resources: Mapping[str, int]) -> Any:
+    def function(store: StoreContext, *given: Any) -> Any:
+        arguments = tuple(_argument(store, value) for value in given)
+        answer = bridge.call().ask(interface, asked.name, arguments)
+        if isinstance(answer, Ok) and asked.gives is not None:
+            return ResourceHost.own(int(answer.value), resources[asked.gives]).to_any(store)
+        value = to_engine(answer.value)
+        if isinstance(answer, Value) or not asked.tagged:
+            return value
+        return Variant("ok" if isinstance(answer, Ok) else "err", value)
+
+    return function
+
+
+def _argument(store: StoreContext, value: Any) -> Any:
+    """A plain value; of a resource that the runtime gave out, its number."""
+    if not isinstance(value, ResourceAny):
+        return from_engine(value)
+    number = value.to_host(store).rep
+    value.drop(store)
+    return number

@@ -45,13 +45,13 @@ def main() -> None:
 
 
 class Zygote:
-    """Everything that a forked host finds ready: engine, linker, gate."""
+    """Everything that a forked host finds ready: engine, linkers, gate."""
 
     def __init__(self, connection: socket.socket) -> None:
         from murmur.guest import bytes_lists, host
         from murmur.guest.engine import engine_facts, new_engine
         from murmur.guest.gate import Gate
-        from murmur.guest.linking import Bridge, tool_linker
+        from murmur.guest.linking import Bridge, Linkers
         from murmur.guest.memory import MemoryAccount
 
         bytes_lists.install()
@@ -60,7 +60,8 @@ class Zygote:
         self._account = MemoryAccount()
         self._engine = new_engine(self._account)
         self._bridge = Bridge()
-        self._linker = tool_linker(self._engine, self._bridge)
+        self._linkers = Linkers(self._engine, self._bridge)
+        self._linkers.of("tool")  # drivers take the same, and every session has one
         self._libraries: dict[str, ctypes.CDLL] = {}
         self._children: dict[int, int] = {}
         self._libc = ctypes.CDLL(None) if sys.platform == "linux" else None
@@ -144,7 +145,7 @@ class Zygote:
             for descriptor in descriptors[1:]:
                 os.close(descriptor)
             send_frame(connection, "up", contained=library is not None)
-            tools = (self._engine, self._account, self._linker, self._gate, self._bridge)
+            tools = (self._engine, self._account, self._linkers, self._gate, self._bridge)
             self._host.Host(connection, *tools).serve()
             status = 0
         except PeerGone:

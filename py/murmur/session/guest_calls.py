@@ -21,8 +21,9 @@ from murmur.guest.calls import (
     Preopen,
     ToolInput,
 )
-from murmur.guest.client import Ask, Guests
+from murmur.guest.client import Guests
 from murmur.guest.processes import GuestsFailed
+from murmur.guest.questions import Answering, unserved
 from murmur.inference.gateway import Gateway
 from murmur.inference.gateway_routes import GATEWAY_AUTHORITY, Route, new_token
 from murmur.manifest.capsule import ArtifactEntry
@@ -74,7 +75,7 @@ class GuestCalls:
         data: str,
         *,
         on_event: OnEvent | None = None,
-        ask: Ask | None = None,
+        answering: Answering = unserved,
         cancel: threading.Event | None = None,
     ) -> GuestResult:
         """Calls a tool; whatever the guest does, this returns."""
@@ -82,7 +83,9 @@ class GuestCalls:
         token = new_token()
         self._gateway.register(token, known.route)
         try:
-            return self._call(known, data, token, on_event=on_event, ask=ask, cancel=cancel)
+            return self._call(
+                known, data, token, on_event=on_event, answering=answering, cancel=cancel
+            )
         finally:
             self._gateway.unregister(token)
 
@@ -96,7 +99,9 @@ class GuestCalls:
     ) -> GuestResult:
         """Calls the driver under a route that its client has registered."""
         known = self._callables[artifact]
-        return self._call(known, payload, token, on_event=on_event, ask=None, cancel=cancel)
+        return self._call(
+            known, payload, token, on_event=on_event, answering=unserved, cancel=cancel
+        )
 
     def _call(
         self,
@@ -105,7 +110,7 @@ class GuestCalls:
         token: str,
         *,
         on_event: OnEvent | None,
-        ask: Ask | None,
+        answering: Answering,
         cancel: threading.Event | None,
     ) -> GuestResult:
         compiled = known.artifact.compiled
@@ -127,7 +132,7 @@ class GuestCalls:
             ),
         )
         try:
-            return self._guests.call(call, on_event=on_event, ask=ask, cancel=cancel)
+            return self._guests.call(call, on_event=on_event, answering=answering, cancel=cancel)
         except (GuestsFailed, OSError) as failure:
             return GuestFailure("load", f"{call.subject} could not be called: {failure}")
 

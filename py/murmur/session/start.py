@@ -29,6 +29,7 @@ from murmur.session.scope.routes import NO_LOCKDOWN
 from murmur.session.scope.routes import Guests as GuestsStance
 from murmur.session.stage import Staged
 from murmur.session.task_runner import TaskRunner
+from murmur.session.tool_interfaces import tool_answering
 from murmur.trace.content import Capture
 from murmur.trace.writer import TraceWriter
 
@@ -248,7 +249,7 @@ def _runner(
             artifact,
             data,
             on_event=attempt.tool_event,
-            ask=attempt.ask,
+            answering=tool_answering(attempt.ask),
             cancel=attempt.cancel,
         ),
         commands=commands,

@@ -44,7 +44,8 @@ def call(guests: Guests, compiled: Callable[..., Path]) -> Callable[..., GuestRe
     def run(
         name: str, data: str | None = None, *, wasi: str = "0.2.0", **settings: object
     ) -> GuestResult:
-        about = {key: settings.pop(key) for key in ("on_event", "ask", "cancel") if key in settings}
+        named = ("on_event", "answering", "cancel")
+        about = {key: settings.pop(key) for key in named if key in settings}
         path = compiled(name, wasi)
         fields = {"role": "tool", "input": ToolInput(data), **settings}
         request = GuestCall(artifact=name, compiled=path, key=f"{name}-{wasi}", **fields)  # type: ignore[arg-type]

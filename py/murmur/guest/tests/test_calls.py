@@ -23,6 +23,7 @@ from murmur.guest.calls import (
 )
 from murmur.guest.client import CompileFailed, Guests, InputRefused
 from murmur.guest.processes import zygote_argv
+from murmur.guest.questions import TASK_INTERFACE, Question, Value
 
 Call = Callable[..., GuestResult]
 
@@ -264,12 +265,15 @@ def test_stream_calls_do_nothing_outside_a_task(call: Call) -> None:
 
 
 def test_request_input_waits_for_the_answer_and_the_wait_is_not_charged(call: Call) -> None:
-    def answer(prompt: str) -> str:
+    def answer(question: Question) -> Value:
+        (prompt,) = question.arguments
+        assert (question.interface, question.function) == (TASK_INTERFACE, "request-input")
         time.sleep(1.2)
-        return f"{prompt} yes"
+        return Value(f"{prompt} yes")
 
     limits = Limits(deadline_seconds=0.5)
-    assert call("ask", "sure?", ask=answer, limits=limits) == ToolResult("passed", data="sure? yes")
+    result = call("ask", "sure?", answering=answer, limits=limits)
+    assert result == ToolResult("passed", data="sure? yes")
 
 
 @pytest.mark.parametrize(
@@ -283,10 +287,10 @@ def test_request_input_traps_at_once_where_nobody_can_answer(
 
 
 def test_request_input_that_is_refused_traps_with_the_reason(call: Call) -> None:
-    def refuse(prompt: str) -> str:
+    def refuse(question: Question) -> Value:
         raise InputRefused("input-timeout")
 
-    failure = _failure(call("ask", "sure?", ask=refuse))
+    failure = _failure(call("ask", "sure?", answering=refuse))
     assert failure.kind == "trap" and "input-timeout" in failure.message
 
 
@@ -301,7 +305,7 @@ def test_no_guest_gets_a_raw_socket(call: Call) -> None:
 
 def test_a_guest_built_for_another_version_fails_to_load_and_says_which(call: Call) -> None:
     failure = _failure(call("newer"))
-    assert failure.kind == "load"
+    assert (failure.kind, failure.field) == ("unlinked", "murmur:task/task@9.9.0")
     assert "imports murmur:task/task@9.9.0, but murmur:task/task@0.1.0 is served" in failure.message
     assert "mur install" in failure.message
     failure = _failure(call("outdated"))
@@ -310,7 +314,8 @@ def test_a_guest_built_for_another_version_fails_to_load_and_says_which(call: Ca
 
 def test_an_import_that_the_host_does_not_provide_makes_instantiation_fail(call: Call) -> None:
     failure = _failure(call("foreign"))
-    assert failure.kind == "load" and "test:elsewhere/nowhere" in failure.message
+    assert (failure.kind, failure.field) == ("unlinked", "test:elsewhere/nowhere")
+    assert "test:elsewhere/nowhere" in failure.message
 
 
 def test_cancelling_ends_the_call_at_once_and_the_next_call_works(call: Call) -> None:
