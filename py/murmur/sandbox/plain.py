@@ -6,10 +6,12 @@ reads from the runtime; when the runtime goes, whether it says so or is killed, 
 group. Two threads a command read its output, since pipes cannot be polled everywhere.
 """
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -47,8 +49,11 @@ _LIMITED: Final = 'for l in $1; do ulimit "-${l%%=*}" "${l#*=}" || exit 125; don
 class PlainCommand:
     """As running.RunningCommand, without a relay: signals reach the command's own process only."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
-        self.on_output: OnOutput | None = None
+    def __init__(
+        self, process: "subprocess.Popen[bytes]", on_output: OnOutput | None = None
+    ) -> None:
+        self.on_output = on_output
+        self._keeps = True
         self._process = process
         self._started_at = time.monotonic()
         self._kept: dict[Stream, list[bytes]] = {"stdout": [], "stderr": []}
@@ -77,7 +82,7 @@ class PlainCommand:
             while data := os.read(pipe.fileno(), 1 << 16):
                 if self.on_output is not None:
                     self.on_output(stream, data)
-                part = data[: max(0, CAPTURE_BYTES - kept)]
+                part = data[: max(0, CAPTURE_BYTES - kept)] if self._keeps else b""
                 kept += len(part)
                 self._discarded += len(data) - len(part)
                 if part and self._result is None:
@@ -116,6 +121,12 @@ class PlainCommand:
             discarded_bytes=self._discarded,
         )
 
+    def let_go(self) -> None:
+        """As RunningCommand.let_go."""
+        self._keeps = False
+        for pieces in self._kept.values():
+            pieces.clear()
+
     def terminate(self) -> None:
         """SIGTERM to the command; nothing if it has ended."""
         self._process.terminate()
@@ -153,7 +164,13 @@ class PlainSession:
         self._ceiling = Ceiling(policy.folders.counted, policy.demands.resources.workdir_max_bytes)
 
     def start(
-        self, argv: Sequence[str], env: Mapping[str, str], cwd: str | None = None
+        self,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        cwd: str | None = None,
+        *,
+        given: bytes | None = None,
+        on_output: OnOutput | None = None,
     ) -> PlainCommand:
         """As CommandSession.start."""
         binary = self._policy.binaries.get(argv[0])
@@ -166,7 +183,8 @@ class PlainSession:
             self._ceiling.ended()
             self._ceiling.check()
             try:
-                command = PlainCommand(self._popen([binary.path, *argv[1:]], env, folder))
+                process = self._popen([binary.path, *argv[1:]], env, folder, given)
+                command = PlainCommand(process, on_output)
             except (OSError, ValueError) as failure:
                 raise SetUpFailed(f"exec: {failure}") from failure
             self._running = [each for each in self._running if each.result is None]
@@ -174,14 +192,25 @@ class PlainSession:
             return command
 
     def _popen(
-        self, argv: Sequence[str], env: Mapping[str, str], folder: str
+        self, argv: Sequence[str], env: Mapping[str, str], folder: str, given: bytes | None
+    ) -> "subprocess.Popen[bytes]":
+        with contextlib.ExitStack() as closing:
+            stdin: IO[bytes] | int = subprocess.DEVNULL
+            if given is not None:
+                stdin = closing.enter_context(tempfile.TemporaryFile())
+                stdin.write(given)
+                stdin.seek(0)
+            return self._start(argv, env, folder, stdin)
+
+    def _start(
+        self, argv: Sequence[str], env: Mapping[str, str], folder: str, stdin: IO[bytes] | int
     ) -> "subprocess.Popen[bytes]":
         if os.name != "posix":
             return subprocess.Popen(
                 argv,
                 env=dict(env),
                 cwd=folder,
-                stdin=subprocess.DEVNULL,
+                stdin=stdin,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
             )
@@ -199,7 +228,7 @@ class PlainSession:
             ["/bin/sh", "-c", _LIMITED, "sh", self._limits(), *argv],
             env=dict(env),
             cwd=folder,
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             process_group=self._guard.pid,

@@ -51,6 +51,7 @@ class RunningCommand:
         self._exec_hint = exec_hint
         self._kept: dict[Stream, list[bytes]] = {"stdout": [], "stderr": []}
         self._kept_bytes: dict[Stream, int] = {"stdout": 0, "stderr": 0}
+        self._keeps = True
         self._discarded = 0
         self._failure: Report | None = None
         self._ended: Report | None = None
@@ -136,7 +137,7 @@ class RunningCommand:
             return
         if self.on_output is not None:
             self.on_output(stream, data)
-        room = CAPTURE_BYTES - self._kept_bytes[stream]
+        room = CAPTURE_BYTES - self._kept_bytes[stream] if self._keeps else 0
         kept = data[:room] if room > 0 else b""
         self._discarded += len(data) - len(kept)
         if kept:
@@ -183,6 +184,18 @@ class RunningCommand:
             system_ms=0 if ended is None else ended.system_us // 1000,
             max_rss_kib=0 if ended is None else ended.max_rss_kib,
         )
+
+    def let_go(self) -> None:
+        """Keeps output no longer, also what was kept: from now on `on_output` alone has it.
+
+        The result counts it as discarded.
+        """
+        with self._driving:
+            self._keeps = False
+            for stream, pieces in self._kept.items():
+                pieces.clear()
+                self._discarded += self._kept_bytes[stream]
+                self._kept_bytes[stream] = 0
 
     def terminate(self) -> None:
         """SIGTERM to the command's process group; nothing if it has ended."""

@@ -24,7 +24,7 @@ from murmur.sandbox.mur_sandbox import above_stdio, spawn
 from murmur.sandbox.policy import CommandPolicy
 from murmur.sandbox.reports import Report
 from murmur.sandbox.results import CommandResult, NotAllowed, SetUpFailed
-from murmur.sandbox.running import RunningCommand, Stream, run_to_end, signal_limit
+from murmur.sandbox.running import OnOutput, RunningCommand, Stream, run_to_end, signal_limit
 
 if TYPE_CHECKING:
     from murmur.sandbox.plain import PlainSession
@@ -83,9 +83,19 @@ class CommandSession:
         return run_to_end(lambda: self.start(argv, env, cwd), timeout, cancel)
 
     def start(
-        self, argv: Sequence[str], env: Mapping[str, str], cwd: str | None = None
+        self,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        cwd: str | None = None,
+        *,
+        given: bytes | None = None,
+        on_output: OnOutput | None = None,
     ) -> RunningCommand:
-        """Starts a command for the caller to drive. Raises NotAllowed, SetUpFailed."""
+        """Starts a command for the caller to drive. Raises NotAllowed, SetUpFailed.
+
+        `given` is all of its standard input, which is empty without; `on_output` is called with
+        every piece of output.
+        """
         binary = self._policy.binaries.get(argv[0])
         if binary is None:
             raise NotAllowed(argv[0])
@@ -99,9 +109,11 @@ class CommandSession:
                 except OSError as failure:
                     raise SetUpFailed(f"holder: {failure}") from failure
             try:
-                return self._launch(self._holder, binary, argv, env, self._relative(cwd))
+                command = self._launch(self._holder, binary, argv, env, self._relative(cwd), given)
             except OSError as failure:
                 raise SetUpFailed(f"relay: {failure}") from failure
+        command.on_output = on_output
+        return command
 
     def _relative(self, cwd: str | None) -> str:
         if cwd is None:
@@ -119,22 +131,24 @@ class CommandSession:
         argv: Sequence[str],
         env: Mapping[str, str],
         cwd: str,
+        given: bytes | None,
     ) -> RunningCommand:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         pipes = [*os.pipe2(os.O_CLOEXEC), *os.pipe2(os.O_CLOEXEC)]
         out_read, out_write, err_read, err_write = (above_stdio(each) for each in pipes)
         report_fd = above_stdio(theirs.detach())
-        spec_fd = -1
+        spec_fd = given_fd = -1
         try:
+            if given is not None:
+                given_fd = above_stdio(_to_read(given))
             spec = self._run_spec(holder, report_fd, binary.path, argv, env, cwd)
             spec_fd = above_stdio(memfd(encode(spec)))
             before = self._scope.events() if self._scope is not None else None
             kept = (
                 spec_fd, report_fd, holder.pidfd, holder.workdir, holder.ruleset, *spec.scope_fds
             )  # fmt: skip
-            pid = spawn(
-                self._helper, ["run", str(spec_fd)], (self._devnull, out_write, err_write), kept
-            )
+            stdin = self._devnull if given is None else given_fd
+            pid = spawn(self._helper, ["run", str(spec_fd)], (stdin, out_write, err_write), kept)
         except BaseException as failure:
             ours.close()
             os.close(out_read)
@@ -143,7 +157,7 @@ class CommandSession:
                 raise SetUpFailed(f"launch spec: {failure}") from failure
             raise
         finally:
-            for descriptor in (out_write, err_write, report_fd, spec_fd):
+            for descriptor in (out_write, err_write, report_fd, spec_fd, given_fd):
                 if descriptor >= 0:
                     os.close(descriptor)
         outputs: dict[int, Stream] = {out_read: "stdout", err_read: "stderr"}
@@ -281,6 +295,13 @@ class _Drain:
         with self._lock:
             self._descriptors.discard(descriptor)
         os.close(descriptor)
+
+
+def _to_read(data: bytes) -> int:
+    """A descriptor that yields these bytes and then ends."""
+    descriptor = memfd(data)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
 
 
 def _exec_hint(binary: Binary, policy: CommandPolicy) -> str:
