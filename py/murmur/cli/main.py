@@ -59,6 +59,11 @@ COMMANDS: Final[Mapping[str, Registered]] = {
         "Run a capsule with lockfile-aware artifact resolution",
         {"run --explain-scope --json": 1, "run --json": 1},
     ),
+    "conversation": Registered(
+        "murmur.cli.conversation",
+        "List, print, remove and truncate the durable conversation records",
+        {"conversation ls --json": 1, "conversation show --json": 1},
+    ),
     "search": Registered(
         "murmur.cli.search", "Search an artifact index for artifacts matching a keyword"
     ),

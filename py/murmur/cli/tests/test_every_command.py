@@ -101,6 +101,10 @@ WORKING: dict[tuple[str, ...], tuple[str, ...]] = {
     ("beta", "enable"): ("beta", "enable", "x"),
     ("beta", "disable"): ("beta", "disable", "x"),
     ("schema",): ("schema",),
+    ("conversation", "ls"): ("conversation", "ls", "--json"),
+    ("conversation", "show"): ("conversation", "show", "ctx_1", "--json"),
+    ("conversation", "truncate"): ("conversation", "truncate", "ctx_1", "--keep", "9"),
+    ("conversation", "rm"): ("conversation", "rm", "ctx_1"),
 }
 # These start mur-sandbox, or are tested with whole runs in tests/endtoend.
 WITH_HELPER: dict[tuple[str, ...], tuple[str, ...]] = {
@@ -121,6 +125,13 @@ def made(box: Box) -> Box:
     (tool / "capsule.wasm").write_bytes(b"\0asm\x0d\0\1\0")
     (box.cwd / "made").mkdir()
     box.ok("build", "tool", "--output", "made/my-tool-0.1.0.mur.zip")
+    return _with_conversation(box)
+
+
+def _with_conversation(box: Box) -> Box:
+    context = box.home / ".murmur" / "conversations" / "agent" / "ctx_1"
+    context.mkdir(parents=True)
+    (context / "conversation.jsonl").write_text('{"role":"user","content":"hello","id":"msg_1"}\n')
     return box
 
 
@@ -142,6 +153,7 @@ def test_a_closed_reader_changes_neither_the_work_nor_the_status(
     after = files(made)
     again = Box(tmp_path_factory.mktemp("open"))
     subprocess.run(["cp", "-r", f"{made.cwd}/.", str(again.cwd)], check=True)
+    _with_conversation(again)
     for left in ("tool/my-tool-0.1.0.mur.zip",):
         Path(again.cwd, left).unlink(missing_ok=True)
     assert again.run(*WORKING[path]).returncode == 0

@@ -1,0 +1,1 @@
+"""The conversation records under `~/.murmur/conversations`. spec/sessions.md 18."""
