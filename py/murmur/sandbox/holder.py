@@ -5,6 +5,7 @@ import os
 import select
 import signal
 import socket
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -24,13 +25,15 @@ class Holder:
 
     `pidfd` is the session's pid 1, `workdir` the work folder through the session's mounts,
     `ruleset` its Landlock rules (-1 below the Full tier). `memfd_noexec`: the kernel keeps memfds
-    from being executed, so the filter need not refuse them.
+    from being executed, so the filter need not refuse them. `way_out` are the DNS socket and the
+    listeners of its network, for whoever serves them to keep and to close.
     """
 
     pidfd: int
     workdir: int
     ruleset: int
     memfd_noexec: bool
+    way_out: tuple[socket.socket, ...]
     _lifeline: int
 
     @property
@@ -67,8 +70,10 @@ def _ended(pidfd: int, seconds: float) -> bool:
     return bool(poll.poll(seconds * 1000))
 
 
-def start_holder(helper: Path, policy: CommandPolicy, devnull: int) -> Holder:
-    """Makes the session's namespaces, mounts and ruleset.
+def start_holder(
+    helper: Path, policy: CommandPolicy, devnull: int, ports: Sequence[int] | None = None
+) -> Holder:
+    """Makes the session's namespaces, mounts and ruleset; with `ports`, its way out as well.
 
     Raises SetUpFailed with the failing step, and OSError when the helper cannot be started.
     """
@@ -78,7 +83,7 @@ def start_holder(helper: Path, policy: CommandPolicy, devnull: int) -> Holder:
     report_fd = above_stdio(theirs.detach())
     spec_fd = -1
     try:
-        spec = _hold_spec(policy, report_fd, lifeline_read)
+        spec = _hold_spec(policy, report_fd, lifeline_read, ports)
         spec_fd = above_stdio(memfd(encode(spec)))
         pid = spawn(
             helper,
@@ -108,7 +113,9 @@ def start_holder(helper: Path, policy: CommandPolicy, devnull: int) -> Holder:
     return _held(report, lifeline_write)
 
 
-def _hold_spec(policy: CommandPolicy, report_fd: int, lifeline_fd: int) -> LaunchSpec:
+def _hold_spec(
+    policy: CommandPolicy, report_fd: int, lifeline_fd: int, ports: Sequence[int] | None
+) -> LaunchSpec:
     flags = []
     if policy.trees:
         flags.append("MOUNTS")
@@ -117,6 +124,8 @@ def _hold_spec(policy: CommandPolicy, report_fd: int, lifeline_fd: int) -> Launc
     landlock = policy.tier in ("Full", "Sealed")
     if landlock:
         flags.append("LANDLOCK")
+    if ports is not None:
+        flags.append("EGRESS")
     workdir = next(each for each in policy.rules if each.path == policy.folders.workdir)
     return LaunchSpec(
         verb="HOLD",
@@ -128,6 +137,7 @@ def _hold_spec(policy: CommandPolicy, report_fd: int, lifeline_fd: int) -> Launc
         cwd_inode=workdir.inode,
         trees=policy.trees,
         rules=policy.rules if landlock else (),
+        ports=ports or (),
     )
 
 
@@ -138,4 +148,12 @@ def _first_report(channel: socket.socket) -> Report | None:
 
 def _held(report: Report, lifeline: int) -> Holder:
     pidfd, workdir, *rest = (above_stdio(each) for each in report.descriptors)
-    return Holder(pidfd, workdir, rest[0] if rest else -1, "MEMFD_NOEXEC" in report.facts, lifeline)
+    ruleset = rest.pop(0) if "RULESET" in report.facts else -1
+    return Holder(
+        pidfd=pidfd,
+        workdir=workdir,
+        ruleset=ruleset,
+        memfd_noexec="MEMFD_NOEXEC" in report.facts,
+        way_out=tuple(socket.socket(fileno=each) for each in rest),
+        _lifeline=lifeline,
+    )

@@ -11,7 +11,7 @@ from murmur.sandbox._spec import ffi
 from murmur.sandbox.launchspec import constant
 
 _SIZE: Final = int(ffi.sizeof("struct mur_report"))
-_MOST_DESCRIPTORS: Final = 8
+_MOST_DESCRIPTORS: Final = 4 + constant("MAX_PORTS")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from murmur.sandbox.results import CommandResult, NotAllowed, SetUpFailed
 from murmur.sandbox.running import OnOutput, RunningCommand, Stream, run_to_end, signal_limit
 
 if TYPE_CHECKING:
+    from murmur.sandbox.egress.service import Egress
     from murmur.sandbox.plain import PlainSession
 
 _DRAIN_CHECK_S: Final = 0.2
@@ -34,7 +35,10 @@ _CLOSE_S: Final = 5.0
 
 
 def open_session(
-    policy: CommandPolicy, scope: Scope | None, helper: Path | None
+    policy: CommandPolicy,
+    scope: Scope | None,
+    helper: Path | None,
+    egress: "Egress | None" = None,
 ) -> "CommandSession | PlainSession":
     """The session for a policy's tier; both kinds have the same methods. No helper is needed at the
     environment-only tier; elsewhere its lack is a ValueError."""
@@ -44,20 +48,27 @@ def open_session(
         return PlainSession(policy)
     if helper is None:
         raise ValueError("commands of this tier need mur-sandbox")
-    return CommandSession(policy, scope, helper)
+    return CommandSession(policy, scope, helper, egress)
 
 
 class CommandSession:
     """Runs the commands of one session below its policy. Thread-safe.
 
     The holder is started at the first command. `scope` None is the operator's waiver: rlimits
-    alone.
+    alone. Without an `egress` nothing answers in the session's network.
     """
 
-    def __init__(self, policy: CommandPolicy, scope: Scope | None, helper: Path) -> None:
+    def __init__(
+        self,
+        policy: CommandPolicy,
+        scope: Scope | None,
+        helper: Path,
+        egress: "Egress | None" = None,
+    ) -> None:
         self._policy = policy
         self._scope = scope
         self._helper = helper
+        self._egress = egress
         self._lock = threading.Lock()
         self._holder: Holder | None = None
         self._closed = False
@@ -104,16 +115,24 @@ class CommandSession:
                 raise SetUpFailed("session: it has ended")
             self._ceiling.check()
             if self._holder is None:
-                try:
-                    self._holder = start_holder(self._helper, self._policy, self._devnull)
-                except OSError as failure:
-                    raise SetUpFailed(f"holder: {failure}") from failure
+                self._holder = self._start_holder()
             try:
                 command = self._launch(self._holder, binary, argv, env, self._relative(cwd), given)
             except OSError as failure:
                 raise SetUpFailed(f"relay: {failure}") from failure
         command.on_output = on_output
         return command
+
+    def _start_holder(self) -> Holder:
+        ports = self._egress.ports if self._egress is not None else None
+        try:
+            holder = start_holder(self._helper, self._policy, self._devnull, ports)
+        except OSError as failure:
+            raise SetUpFailed(f"holder: {failure}") from failure
+        if self._egress is not None:
+            dns, *listeners = holder.way_out
+            self._egress.serve(dns, listeners)
+        return holder
 
     def _relative(self, cwd: str | None) -> str:
         if cwd is None:
@@ -230,7 +249,7 @@ class CommandSession:
     def close(self) -> bool:
         """Kills every process that the session started; whether all are gone. Safe to call again.
 
-        The scope stays for its owner to remove.
+        Closes the egress too; the scope stays for its owner to remove.
         """
         with self._lock:
             self._closed = True
@@ -241,6 +260,8 @@ class CommandSession:
         gone = self._scope.kill() if self._scope is not None else True
         if holder is not None:
             gone = holder.end() and gone
+        if self._egress is not None:
+            self._egress.close()
         deadline = time.monotonic() + _CLOSE_S
         for command in running:
             gone = command.wait(max(0.0, deadline - time.monotonic())) is not None and gone
