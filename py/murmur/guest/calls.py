@@ -20,7 +20,7 @@ TOOL_RUN = "murmur:tool/run@0.2.0"
 CAPSULE_RUN = "murmur:capsule/run@0.1.0"
 
 Role = Literal["tool", "driver", "hook", "capsule"]
-FailureKind = Literal["deadline", "resource", "trap", "load", "unlinked", "cancelled"]
+FailureKind = Literal["deadline", "resource", "trap", "load", "unlinked", "absent", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,8 @@ class GuestFailure:
 
     `backtrace` holds the guest's own frames, innermost first; `stderr` the last bytes it wrote
     there. `field` names the `capabilities.limits` key that a `resource` or `deadline` failure is
-    about, or the interface that an `unlinked` component imports.
+    about, or the interface that an `unlinked` component imports. `absent` is a function that the
+    component need not have and has not.
     """
 
     kind: FailureKind
@@ -131,7 +132,9 @@ class GuestCall:
     names its content, so that a host keeps it loaded. `input` is for `murmur:tool/run`; any other
     `function` (`interface#name`) takes `arguments`, plain values. `in_task` says whether
     `murmur:task` and `murmur:stream` are served: without a task `request-input` traps and the
-    stream functions do nothing.
+    stream functions do nothing. A `lasting` call runs in the one instance that its host keeps of
+    the component, made when there is none, with what it was furnished with then; a call that failed
+    ends it. `must_export` names functions of the interface without which it does not load.
     """
 
     artifact: str
@@ -146,12 +149,16 @@ class GuestCall:
     limits: Limits = Limits()
     gate: GateRules | None = None
     in_task: bool = True
+    lasting: bool = False
+    must_export: tuple[str, ...] = ()
 
     @property
     def host(self) -> str:
-        """Which host serves it: drivers share one, tools one, a script capsule has its own
-        (design/decisions.md 7).
+        """Which host serves it: drivers share one, tools one, a script capsule and each hook have
+        their own (design/decisions.md 7).
         """
+        if self.role == "hook":
+            return hook_host(self.artifact)
         return "capsule" if self.role == "capsule" else f"{self.role}s"
 
     @property
@@ -170,6 +177,11 @@ class GuestCall:
         return f"{self.role} '{self.artifact}'"
 
 
+def hook_host(artifact: str) -> str:
+    """The name of the host that a hook has to itself."""
+    return f"hook {artifact}"
+
+
 def call_facts(call: GuestCall) -> dict[str, Any]:
     """The frame members of a call, without what travels as descriptors."""
     return {
@@ -184,6 +196,8 @@ def call_facts(call: GuestCall) -> dict[str, Any]:
         "limits": asdict(call.limits),
         "gate": asdict(call.gate) if call.gate else None,
         "in_task": call.in_task,
+        "lasting": call.lasting,
+        "must_export": list(call.must_export),
     }
 
 
@@ -208,6 +222,8 @@ def call_from_facts(
         limits=Limits(**facts["limits"]),
         gate=GateRules(**{**gate, "rules": tuple(gate["rules"])}) if gate else None,
         in_task=facts["in_task"],
+        lasting=facts["lasting"],
+        must_export=tuple(facts["must_export"]),
     )
 
 

@@ -61,6 +61,12 @@ def unlinked_failure(
     )
 
 
+def absence(call: GuestCall) -> GuestFailure:
+    """The component has not that function."""
+    function = call.function.replace("#", " has no ")
+    return GuestFailure("absent", f"{call.subject}: its {function}", field=call.function)
+
+
 def trap_failure(call: GuestCall, reason: str, stderr: str = "") -> GuestFailure:
     """The call was ended for what the guest did."""
     return GuestFailure("trap", f"{call.subject} trapped: {reason}", (), stderr)

@@ -3,13 +3,14 @@ time.
 
 Order (design/decisions.md 7): parent-death signal, descriptors closed, one thread asserted,
 lockdown, and only then a component. A fresh store and instance per call (spec/artifacts.md 6); what
-stays is the loaded component. A host that compiles does one job and ends, and instantiates nothing
-(spec/registry.md 16).
+stays is the loaded component, and a hook's one instance. A host that compiles does one job and
+ends, and instantiates nothing (spec/registry.md 16).
 """
 
 from __future__ import annotations
 
 import socket
+from dataclasses import dataclass
 from typing import Any
 
 from wasmtime import Engine, Store, WasiConfig, WasmtimeError
@@ -45,6 +46,15 @@ GATE_INSTANCES = 3
 """
 
 
+@dataclass(slots=True)
+class Guest:
+    """A store and, once it is made, the instance in it; `running` lives as long as they do."""
+
+    store: Store
+    running: RunningCall
+    instance: Instance | None = None
+
+
 class Host:
     """The process's state between calls."""
 
@@ -65,6 +75,7 @@ class Host:
         self._bridge = bridge
         self._ticker = Ticker(engine)
         self._components: dict[str, Component] = {}
+        self._lasting: Guest | None = None
 
     def serve(self) -> None:
         """Answers frames until the runtime closes the connection."""
@@ -86,34 +97,45 @@ class Host:
                 frame.close()
 
     def _run(self, call: GuestCall) -> AnyResult:
-        running = RunningCall(call, self._connection, self._gate, self._account, self._ticker)
-        try:
-            component = self._load(call)
-        except LoadError as error:
-            return failures.load_failure(call, str(error))
-        store = Store(self._engine)
-        self._account.start(call.limits.memory_bytes)
-        self._bridge.current = running
+        guest = self._lasting if call.lasting else None
+        self._lasting = None if call.lasting else self._lasting
+        if guest is None:
+            running = RunningCall(call, self._connection, self._gate, self._account, self._ticker)
+            guest = Guest(Store(self._engine), running)
+            self._account.start(call.limits.memory_bytes)
+        else:
+            guest.running.takes_over(call)
+            self._account.denial = None
+        self._bridge.current = guest.running
         _enter.LAST_EXCEPTION = None  # an instantiation that fails leaves one behind
         self._ticker.start()
+        result: AnyResult | None = None
         try:
-            return self._run_in(store, component, call, running)
+            result = self._run_in(guest, call)
         finally:
             self._ticker.stop()
             self._bridge.current = None
-            store.close()
+            if call.lasting and result is not None and not _ends_it(result):
+                self._lasting = guest
+            else:
+                guest.store.close()
+        return result
 
-    def _run_in(
-        self, store: Store, component: Component, call: GuestCall, running: RunningCall
-    ) -> AnyResult:
+    def _run_in(self, guest: Guest, call: GuestCall) -> AnyResult:
+        store, running = guest.store, guest.running
         ticks = deadline_ticks(call.limits.deadline_seconds)
+        component: Component | None = None
         loading = True
         try:
-            _furnish(store, call, running)
-            store.set_epoch_deadline(ticks)
-            instance = self._linkers.of(call.role).instantiate(store, component)
-            function = find_function(store, instance, call.function)
+            if guest.instance is None:
+                component = self._load(call)
+                _furnish(store, call, running)
+                store.set_epoch_deadline(ticks)
+                guest.instance = self._linkers.of(call.role).instantiate(store, component)
+            function = find_function(store, guest.instance, call)
             loading = False
+            if function is None:
+                return failures.absence(call)
             send_frame(self._connection, "calling")
             store.set_epoch_deadline(ticks)
             returned = function(store, *_arguments(call))
@@ -121,7 +143,7 @@ class Host:
             return failures.load_failure(call, str(error), running.stderr)
         except WasmtimeError as error:
             denial = self._account.denial
-            if loading and denial is None:
+            if loading and denial is None and component is not None:
                 unlinked = misfit(component, self._engine, call, running.stderr)
                 if unlinked is not None:
                     return unlinked
@@ -183,19 +205,26 @@ def _furnish(store: Store, call: GuestCall, running: RunningCall) -> None:
     store.set_wasi_http()
 
 
-def find_function(store: Store, instance: Instance, function: str) -> Func:
-    """The exported function `interface#name`. `LoadError` naming the interface when it is not
-    exported.
+def find_function(store: Store, instance: Instance, call: GuestCall) -> Func | None:
+    """The exported function that is called; None where the interface is there without it.
+
+    Raises `LoadError` naming the interface, or the function of `must_export`, that is missing.
     """
-    interface, _, name = function.partition("#")
-    index = instance.get_export_index(store, interface)
-    inner = index and instance.get_export_index(store, name, index)
-    found = inner and instance.get_func(store, inner)
-    if not found:
+    index = instance.get_export_index(store, call.interface)
+    if index is None:
         raise LoadError(
-            f"it does not export {interface}; rebuild it, or `mur install` a version that does"
+            f"it does not export {call.interface}; rebuild it, or `mur install` a version that does"
         )
-    return found
+    for name in call.must_export:
+        if instance.get_export_index(store, name, index) is None:
+            raise LoadError(f"it does not export {name} of {call.interface}; rebuild it")
+    inner = instance.get_export_index(store, call.function.partition("#")[2], index)
+    return None if inner is None else instance.get_func(store, inner)
+
+
+def _ends_it(result: AnyResult) -> bool:
+    """Whether a guest that this came of is not called again."""
+    return isinstance(result, GuestFailure) and result.kind != "absent"
 
 
 def misfit(

@@ -122,6 +122,14 @@ _GROW_BODY = """
         (br $again)))
 """
 
+# Answers with one digit, how often it was called; the input `!` traps.
+_COUNT_BODY = """
+    (if (i32.eq (i32.load8_u (local.get $data)) (i32.const 33)) (then (unreachable)))
+    (i32.store (i32.const 1024) (i32.add (i32.load (i32.const 1024)) (i32.const 1)))
+    (i32.store8 (i32.const 1032) (i32.add (i32.const 48) (i32.load (i32.const 1024))))
+    (call $passed (i32.const 1032) (i32.const 1))
+"""
+
 _TABLE = "(table $table 1 funcref)"
 _TABLE_BODY = """
     (block $refused
@@ -184,6 +192,7 @@ _STARTS_MANY = f"""(component
 
 _GUESTS: Mapping[str, tuple[str | None, str]] = {
     "echo": ("plain", _guest(_ECHO)),
+    "count": ("plain", _guest(_COUNT_BODY)),
     "spin": ("plain", _guest("(loop $ever (br $ever)) (unreachable)")),
     "trap": (
         "plain",
