@@ -8,6 +8,7 @@ from typing import Any
 from murmur.core.tasks import TaskFrame, TaskState, TextFrame, ThinkingFrame
 from murmur.guest.client import Ask
 from murmur.inference.reply import TurnFailure
+from murmur.session.history import History
 
 
 @dataclasses.dataclass(slots=True)
@@ -18,21 +19,33 @@ class InputWait:
     canceled: bool = False
 
 
+@dataclasses.dataclass(slots=True)
+class Turns:
+    """How many turns a task has taken, over all its attempts; the next one's number."""
+
+    taken: int = 0
+
+    def left(self, limit: int | None) -> int | None:
+        """How many remain of `limit`; None for no limit."""
+        return None if limit is None else max(0, limit - self.taken)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Attempt:
     """One attempt at a task: where its frames go, what cancels it, who answers questions.
 
-    `waited` is written by `ask`.
+    `history` holds the message that the attempt answers. A task's next attempt has the same
+    `history` and `turns`. `waited` is written by `ask`.
     """
 
     task_id: str | None
-    context_id: str
     cache_key: str
-    text: str
+    history: History
     frame: Callable[[TaskFrame], None]
     cancel: threading.Event
     ask: Ask | None
     waited: InputWait = dataclasses.field(default_factory=InputWait)
+    turns: Turns = dataclasses.field(default_factory=Turns)
 
     def tool_event(self, kind: str, facts: Mapping[str, Any]) -> None:
         """A tool's own `murmur:stream/events`: its text and thinking reach the task's stream.

@@ -127,6 +127,8 @@ class Dispatcher:
             "is_error": answer.is_error,
             "content": [{"type": "text", "text": text}],
         }
+        if source is not None:
+            message["fence"] = source
         frame = ArtifactFrame(
             tool_name=call.name,
             content=text,

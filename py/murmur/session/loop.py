@@ -6,14 +6,12 @@ through the board alone. What a reader of the trace cares about is written by wh
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from murmur.core.diagnostics import Diagnostic, warning
-from murmur.core.ids import new_id
 from murmur.core.tasks import StatusFrame, TaskState
 from murmur.inference.driver import Answered, DriverClient, continuation_after
 from murmur.inference.frames import TurnFrames
-from murmur.inference.payload import Continuation, TurnRequest
+from murmur.inference.payload import TurnRequest
 from murmur.inference.reply import Turn, TurnFailure
 from murmur.inference.retry import RetryNotice
 from murmur.manifest.inference import Retry
@@ -27,11 +25,10 @@ from murmur.session.attempt import (
     unanswered,
 )
 from murmur.session.dispatch import Dispatcher
+from murmur.session.history import Message, unanswered_calls
 from murmur.session.results import capped
 from murmur.trace.content import Capture
 from murmur.trace.writer import TraceWriter
-
-Message = dict[str, Any]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -66,48 +63,48 @@ class AgentLoop:
         self._capture = capture
 
     def run(self, attempt: Attempt) -> Ending:
-        """Runs one attempt to its end."""
-        messages: list[Message] = [_user_message(attempt.text)]
-        continuation: Continuation | None = None
-        turn = 0
+        """Runs one attempt to its end; its history holds the message that it answers."""
         while True:
-            if attempt.cancel.is_set():
-                return canceled("turn", turn)
-            if self._settings.max_turns is not None and turn >= self._settings.max_turns:
-                return out_of_turns(self._settings.max_turns)
-            attempt.frame(StatusFrame(TaskState.WORKING, f"inference turn {turn + 1}"))
-            request = self._request(attempt, messages, continuation)
-            answered = self._infer(attempt, request, turn)
-            result = answered.result
-            if isinstance(result, TurnFailure):
-                if attempt.cancel.is_set():
-                    return canceled("inference", turn)
-                self._record(attempt, request, answered, turn)
-                return driver_failed(result, turn)
-            self._record(attempt, request, answered, turn)
-            continuation = continuation_after(result, request)
-            if result.problem is not None:
-                return failed(result.problem, "malformed_response", turn)
-            messages.append(_assistant_message(result))
-            if result.stop_reason != "tool_call":
-                return self._finish(result)
-            ending = self._answer_calls(attempt, result, messages, turn)
+            ending = self._turn(attempt)
             if ending is not None:
                 return ending
-            turn += 1
 
-    def _request(
-        self, attempt: Attempt, messages: Sequence[Message], continuation: Continuation | None
-    ) -> TurnRequest:
+    def _turn(self, attempt: Attempt) -> Ending | None:
+        """One turn; the attempt's ending, or None when another turn follows."""
+        history, turn = attempt.history, attempt.turns.taken
+        if attempt.cancel.is_set():
+            return canceled("turn", turn)
+        if self._settings.max_turns is not None and turn >= self._settings.max_turns:
+            return out_of_turns(self._settings.max_turns)
+        attempt.frame(StatusFrame(TaskState.WORKING, f"inference turn {turn + 1}"))
+        request = self._request(attempt)
+        answered = self._infer(attempt, request, turn)
+        result = answered.result
+        attempt.turns.taken += 1
+        if isinstance(result, TurnFailure):
+            if attempt.cancel.is_set():
+                return canceled("inference", turn)
+            self._record(attempt, request, answered, turn)
+            return driver_failed(result, turn)
+        self._record(attempt, request, answered, turn)
+        history.continuation = continuation_after(result, request)
+        if result.problem is not None:
+            return failed(result.problem, "malformed_response", turn)
+        history.add(_assistant_message(result))
+        if result.stop_reason != "tool_call":
+            return self._finish(result)
+        return self._answer_calls(attempt, result, turn)
+
+    def _request(self, attempt: Attempt) -> TurnRequest:
         return TurnRequest(
             model=self._settings.model,
             max_tokens=self._settings.output_cap,
-            messages=tuple(messages),
+            messages=tuple(attempt.history.messages),
             tools=self._settings.tools,
             system=self._settings.system,
             prompt_cache_key=attempt.cache_key,
-            context_id=attempt.context_id,
-            continuation=continuation,
+            context_id=attempt.history.context_id,
+            continuation=attempt.history.continuation,
         )
 
     def _infer(self, attempt: Attempt, request: TurnRequest, turn: int) -> Answered:
@@ -163,30 +160,33 @@ class AgentLoop:
             text = capped(text, self._settings.output_cap)
         return Ending(status="ok", said="session ended", result=text, response=text)
 
-    def _answer_calls(
-        self, attempt: Attempt, result: Turn, messages: list[Message], turn: int
-    ) -> Ending | None:
-        """Answers every call in the given order; an ending when that ended the attempt."""
+    def _answer_calls(self, attempt: Attempt, result: Turn, turn: int) -> Ending | None:
+        """Answers every call in the given order; an ending when that ended the attempt.
+
+        Calls that were not made then are answered as such: a context without an answer to a call
+        could never be continued.
+        """
+        ending: Ending | None = None
         for call in result.tool_calls:
-            if attempt.cancel.is_set():
-                return canceled("turn", turn)
+            ending = canceled("turn", turn) if attempt.cancel.is_set() else None
+            if ending is not None:
+                break
             message, frame = self._dispatcher.dispatch(call, turn, attempt)
             attempt.frame(frame)
-            messages.append({**message, "id": new_id("msg")})
+            attempt.history.add(message)
             if attempt.waited.canceled:
-                return canceled("input", turn)
+                ending = canceled("input", turn)
+                break
             if attempt.waited.timed_out:
-                return unanswered(turn)
-        return canceled("turn", turn) if attempt.cancel.is_set() else None
-
-
-def _user_message(text: str) -> Message:
-    return {
-        "id": new_id("msg"),
-        "role": "user",
-        "content": [{"type": "text", "text": text}],
-    }
+                ending = unanswered(turn)
+                break
+        for missing in unanswered_calls(attempt.history.messages):
+            attempt.history.add(missing)
+        if ending is None and attempt.cancel.is_set():
+            ending = canceled("turn", turn)
+        return ending
 
 
 def _assistant_message(turn: Turn) -> Message:
-    return {"id": new_id("msg"), "role": "assistant", "content": list(turn.content)}
+    message: Message = {"role": "assistant", "content": list(turn.content)}
+    return {**message, "truncated": True} if turn.stop_reason == "max_tokens" else message

@@ -33,6 +33,14 @@ def tell(records: Root, found: Diagnostic) -> None:
 
 def lose(records: Root, what: str, failure: OSError) -> None:
     """Says that a file of the session could not be written, which ends nothing."""
-    line = f"[capsule-runtime] warning: {what} cannot be written: {failure.strerror or failure}"
+    say(records, f"[capsule-runtime] warning: {what} cannot be written: {_reason(failure)}")
+
+
+def say(records: Root, line: str) -> None:
+    """Prints a line without a code and keeps it in the session's own log."""
     if complain(line):
         keep(records, line)
+
+
+def _reason(failure: OSError) -> str:
+    return failure.strerror or str(failure)

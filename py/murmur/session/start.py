@@ -17,8 +17,9 @@ from murmur.session.board import Board
 from murmur.session.commands import Commands, open_commands, open_scope
 from murmur.session.dispatch import Dispatcher
 from murmur.session.guest_calls import GuestCalls
+from murmur.session.history import Conversations, Keeping
 from murmur.session.loop import AgentLoop, LoopSettings
-from murmur.session.notices import AT_LAUNCH, lose, tell
+from murmur.session.notices import AT_LAUNCH, lose, say, tell
 from murmur.session.prompt import capsule_block, system_prompt
 from murmur.session.protection import Protection
 from murmur.session.runtime_files import write_page
@@ -282,4 +283,18 @@ def _runner(
         records=staged.directories.records_root,
         runtime=staged.directories.runtime_root,
         capsule=capsule,
+        conversations=Conversations(_keeping(staged)),
+    )
+
+
+def _keeping(staged: Staged) -> Keeping:
+    """How this session keeps its conversations. spec/sessions.md 18.1."""
+    capsule = staged.capsule
+    context = capsule.context
+    return Keeping(
+        home=staged.prepared.launch.home,
+        store=(context.record_store or capsule.name) if context.record == "on" else None,
+        owner=capsule.name if context.retain is not None else None,
+        threaded=staged.prepared.lifecycle.conversation == "threaded",
+        tell=lambda line: say(staged.directories.records_root, line),
     )

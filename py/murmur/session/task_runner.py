@@ -17,6 +17,7 @@ from murmur.manifest.capsule import Capsule
 from murmur.session.attempt import Attempt, Ending, InputWait, broken_off, canceled
 from murmur.session.board import Board
 from murmur.session.fence import fence
+from murmur.session.history import Conversations, user_message
 from murmur.session.loop import AgentLoop
 from murmur.session.notices import lose
 from murmur.session.results import write_result
@@ -36,6 +37,7 @@ class TaskRunner:
     records: Root
     runtime: Root
     capsule: Capsule
+    conversations: Conversations
 
     def run(self, task: Task) -> Ending | None:
         """Runs one taken task; None when it was cancelled before it could start.
@@ -69,21 +71,30 @@ class TaskRunner:
 
     def _attempt(self, task: Task) -> Ending:
         """The task's one attempt; a fault of ours fails the task, a lost trace the session."""
-        text = task.text
-        if task.trust is Trust.UNTRUSTED:
-            text = fence(f"task:{task.origin}", text)
+        history = self.conversations.open(task.context_id)
+        history.add(self._first_message(task))
         waited = InputWait()
         attempt = Attempt(
             task_id=task.id,
-            context_id=task.context_id,
             cache_key=cache_key(self.capsule.name, self.capsule.version, task.context_id),
-            text=text,
+            history=history,
             frame=lambda frame: self.board.frame(task.id, frame),
             cancel=self.board.cancelled(task.id),
             ask=lambda prompt: self._ask(task, prompt, waited),
             waited=waited,
         )
-        return self._run_loop(attempt)
+        try:
+            return self._run_loop(attempt)
+        finally:
+            history.close()
+
+    @staticmethod
+    def _first_message(task: Task) -> dict[str, object]:
+        """The task's text as the model reads it."""
+        if task.trust is not Trust.UNTRUSTED:
+            return user_message(task.text)
+        source = f"task:{task.origin}"
+        return user_message(fence(source, task.text), source)
 
     def _run_loop(self, attempt: Attempt) -> Ending:
         try:
@@ -98,12 +109,13 @@ class TaskRunner:
 
         Raises E-RUN-007 when the trace cannot be written.
         """
+        history = self.conversations.open("")
+        history.add(user_message(""))
         ending = self._run_loop(
             Attempt(
                 task_id=None,
-                context_id="",
                 cache_key=cache_key(self.capsule.name, self.capsule.version, None),
-                text="",
+                history=history,
                 frame=_no_stream,
                 cancel=cancel,
                 ask=None,

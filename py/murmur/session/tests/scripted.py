@@ -22,6 +22,7 @@ from murmur.manifest.parse import load_capsule
 from murmur.session.attempt import Attempt
 from murmur.session.board import Board
 from murmur.session.dispatch import CallTool, Dispatcher
+from murmur.session.history import Conversations, Keeping
 from murmur.session.inventory import Tool, ToolKind, shell_tool
 from murmur.session.loop import AgentLoop, LoopSettings
 from murmur.session.protection import Protection
@@ -54,6 +55,8 @@ SESSION_START: dict[str, Any] = {
     "gateways": [],
     "effective_grants": {},
 }
+
+NOT_KEPT = Keeping()
 
 Answer = GuestResult | Callable[[threading.Event], GuestResult]
 
@@ -169,6 +172,7 @@ def rig(
     acceptance: Acceptance = Acceptance.QUEUE,
     shells: Sequence[str] = (),
     read_only: Sequence[str] = (),
+    keeping: Keeping = NOT_KEPT,
 ) -> Rig:
     """A session below `folder`, whose driver gives `answers` in order.
 
@@ -233,6 +237,7 @@ def rig(
         records=records,
         runtime=records,
         capsule=load_capsule(MANIFEST, "murmur.yaml").capsule,
+        conversations=Conversations(keeping),
     )
     held.append(runner)
     return Rig(folder, records, board, trace, runner, requests, warned)
