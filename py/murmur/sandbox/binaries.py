@@ -17,7 +17,8 @@ class Binary:
 
     `path` is the first match on PATH and what runs; `all_paths` are all matches, each granted.
     `interpreter` is the base name of a script's interpreter, None for a program. `closure` are the
-    files that the programs among the matches load.
+    files that the programs among the matches load. `found` are the names that PATH has the matches
+    under, links and all.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Binary:
     all_paths: tuple[str, ...]
     interpreter: str | None
     closure: tuple[str, ...]
+    found: tuple[str, ...] = ()
 
 
 def resolve(names: Iterable[str], path: str, writable: Sequence[str]) -> dict[str, Binary]:
@@ -38,14 +40,16 @@ def resolve(names: Iterable[str], path: str, writable: Sequence[str]) -> dict[st
     for name in names:
         if "/" in name or not name or name in resolved:
             continue
-        matches = _matches(name, folders, writable)
-        if matches:
+        found = matches(name, folders, writable)
+        if found:
+            canonical = tuple(dict.fromkeys(found.values()))
             resolved[name] = Binary(
                 name=name,
-                path=matches[0],
-                all_paths=matches,
-                interpreter=script_interpreter(matches[0]),
-                closure=elf.closure(matches),
+                path=canonical[0],
+                all_paths=canonical,
+                interpreter=script_interpreter(canonical[0]),
+                closure=elf.closure(canonical),
+                found=tuple(found),
             )
     return resolved
 
@@ -55,10 +59,12 @@ def inside(path: str, roots: Iterable[str]) -> bool:
     return any(path == root or path.startswith(root.rstrip("/") + "/") for root in roots)
 
 
-def _matches(name: str, folders: Sequence[str], writable: Sequence[str]) -> tuple[str, ...]:
-    found: dict[str, None] = {}
+def matches(name: str, folders: Sequence[str], writable: Sequence[str]) -> dict[str, str]:
+    """The executable files of that name: the canonical path of each, by the name it has on PATH."""
+    found: dict[str, str] = {}
     for folder in folders:
-        canonical = os.path.realpath(os.path.join(folder, name))
+        named = os.path.join(folder, name)
+        canonical = os.path.realpath(named)
         if inside(canonical, writable) or inside(os.path.realpath(folder), writable):
             continue
         try:
@@ -66,8 +72,8 @@ def _matches(name: str, folders: Sequence[str], writable: Sequence[str]) -> tupl
         except OSError:
             continue
         if stat.S_ISREG(mode) and mode & 0o111:
-            found[canonical] = None
-    return tuple(found)
+            found[named] = canonical
+    return found
 
 
 def script_interpreter(path: str) -> str | None:

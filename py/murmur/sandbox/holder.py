@@ -117,7 +117,9 @@ def _hold_spec(
     policy: CommandPolicy, report_fd: int, lifeline_fd: int, ports: Sequence[int] | None
 ) -> LaunchSpec:
     flags = []
-    if policy.trees:
+    if policy.tier == "Sealed":
+        flags.append("ROOT")
+    elif policy.trees:
         flags.append("MOUNTS")
     if policy.private_proc:
         flags.append("PROC")

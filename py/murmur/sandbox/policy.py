@@ -5,14 +5,19 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from murmur.core.config import HostPath
 from murmur.core.safefs import Root
-from murmur.sandbox import interpreters, mounts
-from murmur.sandbox.binaries import Binary, inside, resolve
+from murmur.manifest.grants import InterpreterRuntime, StagedRuntime
+from murmur.sandbox import identity, interpreters, rights, widening
+from murmur.sandbox.binaries import Binary, resolve
 from murmur.sandbox.interpreters import Runtime
-from murmur.sandbox.launchspec import Limit, Rule, Tree, constant
+from murmur.sandbox.launchspec import Limit, Rule, Tree
 from murmur.sandbox.probe import MECHANISMS, HostReading, Tier
 from murmur.sandbox.resources import Resources
 from murmur.sandbox.resources import limits as process_limits
+from murmur.sandbox.sealed_root import RootPlan
+from murmur.sandbox.view import TMP, host_view
+from murmur.sandbox.widening import HostPathGrant, PathGrant
 
 TRUST_STORES: Final = (
     "/etc/ssl",
@@ -55,13 +60,18 @@ NATIVE_LOADERS: Final = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Folders:
-    """The folders of a session that its commands meet; absolute and existing."""
+    """The folders of a session that its commands meet; absolute and existing.
+
+    `identity` holds the passwd and group of a composed root (`sandbox.identity`); empty for a
+    session without one.
+    """
 
     workdir: str
     runtime: str
     records: str
     temp: str
     home: str
+    identity: str = ""
 
     @property
     def counted(self) -> tuple[str, ...]:
@@ -72,13 +82,24 @@ class Folders:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Demands:
-    """What the capsule declares for its commands."""
+    """What capsule and operator declare for commands.
+
+    `sealed`: the floor in force asks for a composed root. `murmur_home` is `~/.murmur` and `home`
+    the operator's home, which `host_paths` are judged by. `needs` are what tools' programs need.
+    """
 
     shell_allow: tuple[str, ...]
     network: bool = False
     unix_sockets: bool = False
     workdir_exec: bool = False
     resources: Resources = dataclasses.field(default_factory=Resources)
+    sealed: bool = False
+    interpreter_runtime: tuple[InterpreterRuntime, ...] = ()
+    staged_runtime: tuple[StagedRuntime, ...] = ()
+    host_paths: tuple[HostPath, ...] = ()
+    murmur_home: str = ""
+    home: str = ""
+    needs: tuple[PathGrant, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -102,6 +123,7 @@ class CommandPolicy:
     derived: Mapping[str, Runtime]
     trust_store: tuple[str, ...]
     name_resolution: tuple[str, ...]
+    host_paths: tuple[HostPathGrant, ...]
     trees: tuple[Tree, ...]
     rules: tuple[Rule, ...]
     limits: tuple[Limit, ...]
@@ -137,11 +159,12 @@ class Foreseen:
     private_proc: bool
     trust_store: tuple[str, ...]
     name_resolution: tuple[str, ...]
+    host_paths: tuple[HostPathGrant, ...]
 
 
-def applied_tier(reading: HostReading) -> Tier:
-    """The tier that commands get: at most Full, since nothing here composes a root yet."""
-    return "Full" if reading.tier == "Sealed" else reading.tier
+def applied_tier(reading: HostReading, *, sealed: bool) -> Tier:
+    """The tier that commands get: a root is composed only where the floor asks for it."""
+    return "Full" if reading.tier == "Sealed" and not sealed else reading.tier
 
 
 def foresee(
@@ -157,21 +180,27 @@ def foresee(
     `workdir` is the canonical work folder, `writable` every canonical folder that commands write,
     `path` the operator's PATH, `host_facts` where facts on interpreters are kept.
     """
-    tier = applied_tier(reading)
+    tier = applied_tier(reading, sealed=demands.sealed)
     contained = tier != "Environment-only"
     binaries = resolve(demands.shell_allow, path, tuple(writable))
     loaders = tuple(name for name in binaries if loads_native_code(name, binaries[name].path))
-    has_mounts = contained and reading.mounts.ok
+    sealed = tier == "Sealed"
+    has_mounts = contained and (sealed or reading.mounts.ok)
+    staged = {each.binary for each in demands.staged_runtime}
+    asked = {name: each for name, each in binaries.items() if name not in staged}
     return Foreseen(
         tier=tier,
         binaries=binaries,
-        derived=interpreters.runtimes(binaries, path, writable, host_facts),
+        derived=interpreters.runtimes(asked, path, writable, host_facts),
         native_loaders=loaders,
         workdir_noexec=has_mounts and not demands.workdir_exec and not loaders,
-        maps_tmp=has_mounts and workdir != os.path.realpath("/tmp"),
+        maps_tmp=sealed or (has_mounts and workdir != os.path.realpath(TMP)),
         private_proc=has_mounts and reading.proc.ok,
         trust_store=_existing(TRUST_STORES) if demands.network and binaries else (),
         name_resolution=_existing(NAME_RESOLUTION) if demands.network else (),
+        host_paths=widening.host_path_grants(
+            demands.host_paths, tier, writable, demands.murmur_home, demands.home
+        ),
     )
 
 
@@ -185,36 +214,96 @@ def derive(
     """The policy of a session; `path` is the operator's PATH, `host_facts` where facts on
     interpreters are kept between sessions (they are asked anew without).
 
-    The applied tier is at most Full: nothing here asks for a composed root. Raises UnusableFolder
-    where a root runtime has a work folder of another owner, and OSError for a missing folder.
+    Raises UnusableFolder where a root runtime has a work folder of another owner, UnusableGrant for
+    a grant that would make executable what commands write, and OSError for a missing folder.
     """
-    folders = Folders(*(os.path.realpath(each) for each in dataclasses.astuple(folders)))
-    contained = applied_tier(reading) != "Environment-only"
+    folders = Folders(*(each and os.path.realpath(each) for each in dataclasses.astuple(folders)))
+    contained = applied_tier(reading, sealed=demands.sealed) != "Environment-only"
     if contained:
         _check_owner(folders.workdir)
     writable = (folders.workdir, folders.temp, folders.home)
+    widening.check_outside(
+        widening.interpreter_grants(demands.interpreter_runtime),
+        writable,
+        "capabilities.shell.interpreter_runtime",
+    )
+    widening.check_outside(
+        widening.staged_grants(demands.staged_runtime),
+        writable,
+        "capabilities.shell.staged_runtime",
+    )
     seen = foresee(reading, folders.workdir, writable, demands, path, host_facts)
-    trust, names = seen.trust_store, seen.name_resolution
-    trees: tuple[Tree, ...] = ()
-    if contained and reading.mounts.ok:
-        trees = _trees(folders, seen.binaries, seen.derived, seen.workdir_noexec, seen.maps_tmp)
+    grants = _grants(demands, seen)
+    executable = (folders.workdir,) if demands.workdir_exec else ()
+    kept = (folders.runtime, folders.records)
+    rules = (
+        *rights.folder_rules(writable, kept, executable),
+        *rights.common_rules(_executables(seen.binaries), grants),
+        *(rights.sealed_rules() if seen.tier == "Sealed" else ()),
+    )
     return CommandPolicy(
-        tier=seen.tier,
+        **{field.name: getattr(seen, field.name) for field in dataclasses.fields(Foreseen)},
         folders=folders,
-        binaries=seen.binaries,
         demands=demands,
-        tmpdir="/tmp" if seen.maps_tmp else folders.temp,
-        maps_tmp=seen.maps_tmp,
-        private_proc=seen.private_proc,
-        workdir_noexec=seen.workdir_noexec,
-        native_loaders=seen.native_loaders,
-        derived=seen.derived,
-        trust_store=trust,
-        name_resolution=names,
-        trees=trees,
-        rules=_rules(folders, seen.binaries, demands, trust, names) + _derived_rules(seen.derived),
+        tmpdir=TMP if seen.maps_tmp else folders.temp,
+        trees=_trees(reading, folders, demands, seen, grants),
+        rules=rules,
         limits=process_limits(demands.resources),
     )
+
+
+def _grants(demands: Demands, seen: Foreseen) -> tuple[PathGrant, ...]:
+    """Everything that widens what commands reach, whoever granted it."""
+    names = (widening.grant(path, list_dir=False) for path in seen.name_resolution)
+    return (
+        *widening.interpreter_grants(demands.interpreter_runtime),
+        *(widening.staged_grants(demands.staged_runtime) if seen.tier == "Sealed" else ()),
+        *widening.derived_grants(seen.derived),
+        *(widening.grant(path) for path in seen.trust_store),
+        *(names if seen.tier != "Sealed" else ()),
+        *(each.grant for each in seen.host_paths if each.mechanism != "none"),
+        *demands.needs,
+    )
+
+
+def _trees(
+    reading: HostReading,
+    folders: Folders,
+    demands: Demands,
+    seen: Foreseen,
+    grants: Sequence[PathGrant],
+) -> tuple[Tree, ...]:
+    noexec = seen.workdir_noexec
+    if seen.tier == "Sealed":
+        return _sealed_trees(folders, seen, grants)
+    if seen.tier == "Environment-only" or not reading.mounts.ok:
+        return ()
+    written = {folders.workdir: noexec, folders.home: True, folders.temp: True}
+    written |= {each.path: noexec for each in grants if each.write}
+    names = [name for each in seen.binaries.values() for name in each.found]
+    used = [os.path.dirname(path) for path in (*_executables(seen.binaries), *names)]
+    used += [each.path for each in grants]
+    kept = (folders.runtime, folders.records)
+    return host_view(written, kept, used, folders.temp if seen.maps_tmp else None)
+
+
+def _sealed_trees(
+    folders: Folders, seen: Foreseen, grants: Sequence[PathGrant]
+) -> tuple[Tree, ...]:
+    plan = RootPlan()
+    plan.system()
+    plan.programs(seen.binaries.values())
+    plan.grants(grants, noexec=seen.workdir_noexec)
+    for name in (identity.PASSWD, identity.GROUP):
+        path = os.path.join(folders.identity, name)
+        plan.own(path, target=f"/etc/{name}", noexec=True, write=False)
+    for path in (folders.runtime, folders.records):
+        plan.own(path, noexec=True, write=False)
+    plan.own(folders.home, noexec=True, write=True)
+    plan.own(folders.temp, target=TMP, noexec=True, write=True)
+    plan.own(folders.workdir, noexec=seen.workdir_noexec, write=True)
+    plan.close_aliases((folders.workdir, folders.home, folders.temp))
+    return plan.trees()
 
 
 def loads_native_code(name: str, path: str) -> bool:
@@ -249,103 +338,6 @@ def _existing(paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(os.path.realpath(path) for path in paths if os.path.exists(path)))
 
 
-def _tree(source: str, target: str, *, noexec: bool, make_target: bool) -> Tree:
-    status = os.stat(source)
-    return Tree(
-        source, target, status.st_dev, status.st_ino, noexec=noexec, make_target=make_target
-    )
-
-
-def _trees(
-    folders: Folders,
-    binaries: Mapping[str, Binary],
-    derived: Mapping[str, Runtime],
-    noexec: bool,
-    maps_tmp: bool,
-) -> tuple[Tree, ...]:
-    """What to attach, shallowest first: a deeper one must land on top of a shallower one.
-
-    Only what is attached can be written, whatever Landlock grants: the helper makes all else of the
-    host read-only.
-    """
-    tmp = os.path.realpath("/tmp")
-    plan = {folders.workdir: noexec, folders.home: True, folders.temp: True}
-    if maps_tmp:
-        # Attaching /tmp hides what lies beneath it, so whatever is granted there comes back.
-        used = [folders.runtime, folders.records]
-        used += [os.path.dirname(each) for each in _executables(binaries)]
-        for runtime in derived.values():
-            used += [*runtime.folders, *(os.path.dirname(each) for each in runtime.files)]
-        for path in used:
-            if inside(path, [tmp]) and not inside(path, plan):
-                plan[path] = path in (folders.runtime, folders.records)
-    for alias in mounts.aliases((folders.workdir, folders.home, folders.temp)):
-        plan.setdefault(alias, noexec)
-    trees = [
-        _tree(path, path, noexec=without, make_target=maps_tmp and inside(path, [tmp]))
-        for path, without in plan.items()
-    ]
-    if maps_tmp:
-        trees.append(_tree(folders.temp, tmp, noexec=True, make_target=False))
-    return tuple(sorted(trees, key=lambda tree: (tree.target.count("/"), tree.target)))
-
-
 def _executables(binaries: Mapping[str, Binary]) -> tuple[str, ...]:
     files = {path for each in binaries.values() for path in (*each.all_paths, *each.closure)}
     return tuple(sorted(files))
-
-
-def _access(*names: str) -> int:
-    value = 0
-    for name in names:
-        value |= constant(f"ACCESS_{name}")
-    return value
-
-
-def _rules(
-    folders: Folders,
-    binaries: Mapping[str, Binary],
-    demands: Demands,
-    trust: Sequence[str],
-    names: Sequence[str],
-) -> tuple[Rule, ...]:
-    """Landlock's rules, spec/containment.md 10. The helper masks what the kernel's ABI lacks."""
-    read = _access("READ_FILE")
-    read_tree = _access("READ_FILE", "READ_DIR")
-    execute = _access("EXECUTE", "READ_FILE")
-    work = _access(
-        "WRITE_FILE", "READ_FILE", "READ_DIR", "REMOVE_DIR", "REMOVE_FILE", "MAKE_DIR",
-        "MAKE_REG", "MAKE_FIFO", "MAKE_SYM", "REFER", "TRUNCATE",
-    )  # fmt: skip
-    rules = [
-        _held(folders.workdir, work | (execute if demands.workdir_exec else 0)),
-        _held(folders.temp, work),
-        _held(folders.home, work),
-        _held(folders.runtime, read_tree),
-        _held(folders.records, read_tree),
-        Rule("/dev/null", _access("READ_FILE", "WRITE_FILE"), optional=True),
-        Rule("/dev/zero", read, optional=True),
-        Rule("/dev/urandom", read, optional=True),
-        Rule("/proc", read_tree, private_proc=True),
-        Rule("/etc/ld.so.cache", read, optional=True),
-    ]
-    rules += [Rule(path, execute, optional=True) for path in _executables(binaries)]
-    rules += [Rule(path, read_tree, optional=True) for path in trust]
-    rules += [Rule(path, read, optional=True) for path in names]
-    return tuple(rules)
-
-
-def _derived_rules(derived: Mapping[str, Runtime]) -> tuple[Rule, ...]:
-    """Reading and listing, never executing. containment.md 16."""
-    folders = {path for each in derived.values() for path in each.folders}
-    files = {path for each in derived.values() for path in each.files}
-    read, read_tree = _access("READ_FILE"), _access("READ_FILE", "READ_DIR")
-    return (
-        *(Rule(path, read_tree, optional=True) for path in sorted(folders)),
-        *(Rule(path, read, optional=True) for path in sorted(files)),
-    )
-
-
-def _held(path: str, access: int) -> Rule:
-    status = os.stat(path)
-    return Rule(path, access, status.st_dev, status.st_ino)

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from murmur.sandbox import identity
 from murmur.sandbox.cgroup import Scope, try_scope
+from murmur.sandbox.egress.service import Egress
 from murmur.sandbox.environment import command_environment
 from murmur.sandbox.hierarchy import Blocked
 from murmur.sandbox.mur_sandbox import HelperMissing, find_helper
@@ -25,20 +27,32 @@ class Contained:
     """One session below its policy, with helpers that read like a shell line."""
 
     def __init__(
-        self, helper: Path, reading: HostReading, base: Path, demands: Demands, path: str = PATH
+        self,
+        helper: Path,
+        reading: HostReading,
+        base: Path,
+        demands: Demands,
+        path: str = PATH,
+        egress: Egress | None = None,
     ) -> None:
         names = ("work", "runtime", "records", "records/tmp", "records/home")
         for name in names:
             (base / name).mkdir()
         self.base = base
-        self.folders = Folders(*(str(base / name) for name in names))
+        identities = base / identity.FOLDER
+        identities.mkdir()
+        (identities / identity.PASSWD).write_text(
+            identity.passwd_text(os.getuid(), os.getgid(), str(base / "records/home"))
+        )
+        (identities / identity.GROUP).write_text(identity.group_text(os.getgid()))
+        self.folders = Folders(*(str(base / name) for name in names), str(identities))
         self.policy: CommandPolicy = derive(reading, self.folders, demands, path)
         self.scope: Scope | None
         try:
             self.scope = try_scope("ses_test", demands.resources, self.folders.workdir)
         except Blocked:
             self.scope = None
-        self.session = CommandSession(self.policy, self.scope, helper)
+        self.session = CommandSession(self.policy, self.scope, helper, egress)
         self.env = command_environment(
             {**os.environ, "PATH": path},
             {},
@@ -95,13 +109,14 @@ def contain(helper: Path, reading: HostReading) -> Iterator[Opener]:
         base: Path | None = None,
         host: HostReading | None = None,
         path: str = PATH,
+        egress: Egress | None = None,
         **demands: object,
     ) -> Contained:
         if base is None:
             base = Path(tempfile.mkdtemp(dir="/var/tmp", prefix="murmur-test-"))
             bases.append(base)
         wanted = Demands(tools or TOOLS, **demands)  # type: ignore[arg-type]
-        opened.append(Contained(helper, host or reading, base, wanted, path))
+        opened.append(Contained(helper, host or reading, base, wanted, path, egress))
         return opened[-1]
 
     yield open_one
