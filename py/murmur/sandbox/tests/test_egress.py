@@ -1,0 +1,473 @@
+"""What commands reach of the world, asked on the real kernel. spec/containment.md 17."""
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+import pytest
+
+from murmur.sandbox.egress.proxy import Bounds
+from murmur.sandbox.egress.splicing import reset_on_close
+from murmur.sandbox.results import CommandResult
+
+from .conftest import Contained, Opener
+from .outside import ALSO_PUBLIC, PUBLIC, Dials, Outside, outside, serving
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the helper's home")
+
+PYTHON = "python3"
+
+
+@pytest.fixture
+def world() -> Iterator[Outside]:
+    with outside() as made:
+        yield made
+
+
+Online = Callable[..., Contained]
+
+
+@pytest.fixture
+def online(world: Outside, contain: Opener) -> Online:
+    """Opens a session whose commands may reach `allow`."""
+
+    def open_one(allow: Sequence[str], *tools: str, bounds: Bounds | None = None) -> Contained:
+        egress = world.egress(allow, bounds)
+        return contain(*(tools or (PYTHON, "sh")), egress=egress, network=bool(allow))
+
+    return open_one
+
+
+def python(session: Contained, *lines: str, timeout: float = 60.0) -> CommandResult:
+    """Runs a script with `socket`, `errno` and `show` at hand, which prints an error's name."""
+    head = (
+        "import errno, os, socket, struct, sys, time",
+        "def show(act):",
+        "    try: print('ok', act())",
+        "    except socket.gaierror as e: print('gai', e.args[0] == socket.EAI_AGAIN and 'AGAIN'"
+        " or e.args[0] == socket.EAI_NONAME and 'NONAME' or e)",
+        "    except OSError as e: print(errno.errorcode.get(e.errno, e))",
+    )
+    return session.run(PYTHON, "-c", "\n".join((*head, *lines)), timeout=timeout)
+
+
+def said(done: CommandResult) -> list[str]:
+    assert done.set_up_failure is None and done.exit_code == 0, (done, done.stderr)
+    return done.stdout.decode().splitlines()
+
+
+def echo(connection: socket.socket) -> None:
+    while data := connection.recv(1 << 16):
+        connection.sendall(data)
+
+
+def test_a_listed_name_and_port_work_from_end_to_end(world: Outside, online: Online) -> None:
+    world.names.table["api.example.com"] = [PUBLIC]
+    with serving(echo) as server:
+        world.dials.servers[443] = server.port
+        session = online(["https://api.example.com"])
+        done = python(
+            session,
+            "c = socket.create_connection(('API.example.com.', 443), 10)",
+            "print(c.getpeername()); c.sendall(b'hello'); print(c.recv(99))",
+            "c.shutdown(socket.SHUT_WR); print(c.recv(1))",
+        )
+    assert said(done) == [f"('{PUBLIC}', 443)", "b'hello'", "b''"]
+    assert world.dials.seen == [f"{PUBLIC}:443"], "what was dialled is the very address"
+
+
+def test_what_is_not_listed_fails_as_documented(world: Outside, online: Online) -> None:
+    world.names.table["api.example.com"] = [PUBLIC]
+    world.names.table["other.example.com"] = [ALSO_PUBLIC]
+    with serving(echo) as server:
+        world.dials.servers[443] = world.dials.servers[80] = server.port
+        session = online(["https://api.example.com", "gone.example.com:443"])
+        done = python(
+            session,
+            "t = lambda a, f=socket.AF_INET: lambda: "
+            "[c := socket.socket(f), c.settimeout(5), c.connect(a), c.recv(9)][3]",
+            f"show(t(('{PUBLIC}', 80)))",
+            f"show(t(('{PUBLIC}', 22)))",
+            f"show(t(('{ALSO_PUBLIC}', 443)))",
+            f"show(t(('127.0.0.1', {server.port})))",
+            "show(t(('2606:4700::1', 443), socket.AF_INET6))",
+            "show(lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1))",
+            "show(lambda: socket.getaddrinfo('other.example.com', 443))",
+            "show(lambda: socket.getaddrinfo('sub.api.example.com', 443))",
+            "show(lambda: socket.getaddrinfo('gone.example.com', 443))",
+        )
+    assert said(done) == [
+        "ECONNREFUSED",
+        "ECONNREFUSED",
+        "ok b''",
+        "ECONNREFUSED",
+        "ENETUNREACH",
+        "EPERM",
+        "gai AGAIN",
+        "gai AGAIN",
+        "gai NONAME",
+    ]
+    assert world.dials.seen == []
+    assert set(world.names.asked) == {"api.example.com", "gone.example.com"}
+
+
+def test_datagrams_go_nowhere(world: Outside, online: Online) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
+        receiver.bind(("127.0.0.1", 0))
+        receiver.settimeout(0.2)
+        port = receiver.getsockname()[1]
+        done = python(
+            online(["127.0.0.1:443"]),
+            "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)",
+            f"print(s.sendto(b'out', ('127.0.0.1', {port})), s.sendto(b'out', ('8.8.8.8', 4433)))",
+        )
+        assert said(done) == ["3 3"]
+        with pytest.raises(TimeoutError):
+            receiver.recv(9)
+
+
+def test_with_an_empty_list_nothing_is_reached_and_no_name_known(
+    world: Outside, online: Online
+) -> None:
+    done = python(
+        online([]),
+        "show(lambda: socket.getaddrinfo('api.example.com', 443))",
+        "show(lambda: socket.create_connection(('1.1.1.1', 443), 5))",
+    )
+    assert said(done) == ["gai AGAIN", "ECONNREFUSED"]
+    assert world.names.asked == []
+
+
+ASK = (
+    "def ask(packet, server='9.9.9.9'):",
+    "    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(5)",
+    "    s.sendto(packet, (server, 53)); d, f = s.recvfrom(4096)",
+    "    print(f[0], 'code', d[3] & 15, 'answers', d[7], d[-14:].hex() if d[7] else '')",
+    "def q(name, kind=1, klass=1, count=1, rest=b''):",
+    "    n = b''.join(bytes([len(l)]) + l.encode() for l in name.split('.')) + b'\\0'",
+    "    head = struct.pack('!6H', 7, 0x100, count, 0, 0, 0)",
+    "    return head + (n + struct.pack('!2H', kind, klass)) * count + rest",
+)
+
+
+def test_every_query_is_answered_by_the_table_and_from_the_address_asked(
+    world: Outside, online: Online
+) -> None:
+    world.names.table.update(
+        {
+            "api.example.com": [f"{PUBLIC} 2606:4700::1"],
+            "mute.example.com": ["silent"],
+        }
+    )
+    done = python(
+        online(["api.example.com", "mute.example.com", "no.example.com", "1.2.3.4"]),
+        *ASK,
+        "ask(q('api.example.com'))",
+        "ask(q('api.example.com', 28), '203.0.113.9')",
+        "ask(q('api.example.com', 16), '127.0.0.53')",
+        "ask(q('api.example.com', 1, 3))",
+        "ask(q('no.example.com'))",
+        "ask(q('mute.example.com'))",
+        "ask(q('1.2.3.4'))",
+        "ask(q('x.example.com'))",
+        "ask(q('api.example.com', count=2))",
+        "ask(q('api.example.com')[:-1])",
+        "ask(q('api.example.com', rest=bytes(5000)))",
+        "ask(q('api.example.com') + b'\\0' + struct.pack('!2HIH', 41, 1232, 0, 0))",
+    )
+    ttl, four = "0000003c", socket.inet_aton(PUBLIC).hex()
+    lines = said(done)
+    assert lines[0] == f"9.9.9.9 code 0 answers 1 0001{'0001'}{ttl}0004{four}"
+    assert lines[1].startswith("203.0.113.9 code 0 answers 1 ")
+    assert lines[2:] == [
+        "127.0.0.53 code 0 answers 0 ",
+        "9.9.9.9 code 0 answers 0 ",
+        "9.9.9.9 code 3 answers 0 ",
+        "9.9.9.9 code 2 answers 0 ",
+        "9.9.9.9 code 5 answers 0 ",
+        "9.9.9.9 code 5 answers 0 ",
+        "9.9.9.9 code 1 answers 0 ",
+        "9.9.9.9 code 1 answers 0 ",
+        "9.9.9.9 code 1 answers 0 ",
+        f"9.9.9.9 code 0 answers 1 0001{'0001'}{ttl}0004{four}",
+    ]
+
+
+@pytest.mark.parametrize("inside", ["127.0.0.1", "10.1.2.3", "169.254.169.254", "0.0.0.0"])
+def test_a_listed_name_that_comes_to_lead_inside_is_not_followed(
+    world: Outside, online: Online, inside: str
+) -> None:
+    """DNS rebinding: at launch and first the name is public, then an address of this network."""
+    world.names.table["evil.example.com"] = [PUBLIC, PUBLIC, inside]
+    with serving(echo) as server:
+        world.dials.servers[80] = server.port
+        done = python(
+            online(["http://evil.example.com"]),
+            "def get():",
+            "    a = socket.getaddrinfo('evil.example.com', 80, socket.AF_INET)[0][4]",
+            "    c = socket.create_connection(a, 5); c.sendall(b'x'); return a[0], c.recv(1)",
+            "show(get)",
+            "show(get)",
+        )
+    first, second = said(done)
+    assert first == f"ok ('{PUBLIC}', b'x')"
+    assert second in (f"ok ('{inside}', b'')", "ECONNRESET")
+    assert world.dials.seen == [f"{PUBLIC}:80"]
+
+
+def test_an_inner_address_that_is_listed_itself_is_reached(world: Outside, online: Online) -> None:
+    world.names.table["git.corp.example.com"] = ["10.1.2.3"]
+    with serving(echo) as server:
+        world.dials.servers[8443] = world.dials.servers[9443] = server.port
+        done = python(
+            online(["git.corp.example.com:8443", "10.1.2.3:8443", "git.corp.example.com:9443"]),
+            "def get(where):",
+            "    c = socket.create_connection(where, 5); c.sendall(b'x'); return c.recv(1)",
+            "show(lambda: get(('git.corp.example.com', 8443)))",
+            "show(lambda: get(('10.1.2.3', 8443)))",
+            "show(lambda: get(('git.corp.example.com', 9443)))",
+        )
+    assert said(done)[:2] == ["ok b'x'", "ok b'x'"]
+    assert said(done)[2] in ("ok b''", "ECONNRESET")
+    assert world.dials.seen == ["10.1.2.3:8443"] * 2
+
+
+def test_a_listed_localhost_port_is_the_hosts_and_every_other_the_sessions_own(
+    world: Outside, online: Online
+) -> None:
+    with serving(echo) as server, serving(echo) as hidden:
+        world.dials.servers[server.port] = server.port
+        session = online([f"localhost:{server.port}"])
+        done = python(
+            session,
+            f"c = socket.create_connection(('localhost', {server.port}), 5)",
+            "c.sendall(b'x'); print(c.recv(1))",
+            f"show(lambda: socket.create_connection(('127.0.0.1', {hidden.port}), 5))",
+            f"show(lambda: socket.create_server(('0.0.0.0', {server.port})))",
+            "own = socket.create_server(('127.0.0.1', 8080))",
+            "me = socket.create_connection(('127.0.0.1', 8080)); own.accept()[0].sendall(b'y')",
+            "print(me.recv(1))",
+        )
+    assert said(done) == ["b'x'", "ECONNREFUSED", "EADDRINUSE", "b'y'"]
+
+
+def test_a_server_in_one_command_is_reached_by_the_next(online: Online) -> None:
+    session = online(["https://api.example.com"])
+    serve = "s = socket.create_server(('127.0.0.1', 8000)); c = s.accept()[0]; c.sendall(b'hi')"
+    running = session.session.start((PYTHON, "-c", f"import socket; {serve}"), session.env)
+    done = python(
+        session,
+        "for _ in range(200):",
+        "    try: c = socket.create_connection(('127.0.0.1', 8000)); break",
+        "    except OSError: time.sleep(0.05)",
+        "print(c.recv(9))",
+    )
+    assert said(done) == ["b'hi'"]
+    assert running.wait(10) is not None
+
+
+def test_an_address_of_the_launch_is_reached_without_a_name(world: Outside, online: Online) -> None:
+    world.names.table["api.example.com"] = [PUBLIC]
+    world.names.table["mute.example.com"] = ["silent"]
+    with serving(echo) as server:
+        world.dials.servers[443] = world.dials.servers[8443] = server.port
+        session = online(["https://api.example.com", "mute.example.com:8443"])
+        done = python(
+            session,
+            f"for where in [('{PUBLIC}', 443), ('{PUBLIC}', 8443), ('{ALSO_PUBLIC}', 443)]:",
+            "    c = socket.create_connection(where, 5); c.sendall(b'x')",
+            "    show(lambda: c.recv(1))",
+        )
+    assert said(done)[:2] == ["ok b'x'", "ok b'x'"], "each port that has a listener"
+    assert said(done)[2] in ("ok b''", "ECONNRESET")
+    assert world.warned == [
+        "the network allowlist host 'mute.example.com' could not be resolved at launch: the "
+        "resolver did not answer within 5s (a subprocess reaching it by literal address is "
+        "denied for this run)"
+    ]
+
+
+def test_either_side_may_finish_speaking_first(world: Outside, online: Online) -> None:
+    got: list[bytes] = []
+
+    def handle(connection: socket.socket) -> None:
+        asked = connection.recv(1)
+        if asked == b"a":  # the server says all it has and goes on listening
+            connection.sendall(b"said")
+            connection.shutdown(socket.SHUT_WR)
+        rest = b""
+        while data := connection.recv(1 << 16):
+            rest += data
+        got.append(rest)
+        if asked == b"b":
+            connection.sendall(str(len(rest)).encode())
+
+    world.names.table["api.example.com"] = [PUBLIC]
+    with serving(handle) as server:
+        world.dials.servers[443] = server.port
+        done = python(
+            online(["https://api.example.com"]),
+            "def all(c):",
+            "    d = b''",
+            "    while p := c.recv(65536): d += p",
+            "    return d",
+            "c = socket.create_connection(('api.example.com', 443), 5)",
+            "c.sendall(b'a'); print(all(c)); time.sleep(0.2); c.sendall(b'x' * 100000); c.close()",
+            "c = socket.create_connection(('api.example.com', 443), 5)",
+            "c.sendall(b'b' + b'y' * 100000); c.shutdown(socket.SHUT_WR); print(all(c))",
+        )
+    assert said(done) == ["b'said'", "b'100000'"]
+    assert sorted(map(len, got)) == [100000, 100000]
+
+
+def test_a_broken_connection_does_not_look_like_a_whole_one(world: Outside, online: Online) -> None:
+    def handle(connection: socket.socket) -> None:
+        connection.recv(1)
+        connection.sendall(b"half")
+        reset_on_close(connection)
+
+    world.names.table["api.example.com"] = [PUBLIC]
+    with serving(handle) as server:
+        world.dials.servers[443] = server.port
+        done = python(
+            online(["api.example.com"]),
+            "c = socket.create_connection(('api.example.com', 443), 5); c.sendall(b'x')",
+            "def all():",
+            "    while c.recv(99): pass",
+            "show(all)",
+            "show(lambda: socket.create_connection(('api.example.com', 80), 5).recv(1))",
+        )
+    assert said(done) == ["ECONNRESET", "ECONNRESET"], "reset by the server; nothing listens"
+
+
+SIZE = 96 << 20
+
+
+def test_large_transfers_arrive_whole_both_ways_at_once_and_through_a_slow_reader(
+    world: Outside, online: Online
+) -> None:
+    seen: list[str] = []
+
+    def handle(connection: socket.socket) -> None:
+        piece = bytes(range(256)) * 256
+
+        def send() -> None:
+            for _ in range(SIZE // len(piece)):
+                connection.sendall(piece)
+
+        sending = threading.Thread(target=send)
+        sending.start()
+        digest = hashlib.sha256()
+        left = SIZE
+        while left and (data := connection.recv(1 << 20)):
+            digest.update(data)
+            left -= len(data)
+        seen.append(digest.hexdigest())
+        sending.join()
+
+    world.names.table["api.example.com"] = [PUBLIC]
+    with serving(handle) as server:
+        world.dials.servers[443] = server.port
+        done = python(
+            online(["https://api.example.com"]),
+            "import hashlib, threading",
+            "c = socket.create_connection(('api.example.com', 443), 30)",
+            f"piece = bytes(range(256)) * 256; n = {SIZE} // len(piece)",
+            "t = threading.Thread(target=lambda: [c.sendall(piece) for _ in range(n)]); t.start()",
+            f"h = hashlib.sha256(); left = {SIZE}; pause = 20",
+            "while left and (d := c.recv(1 << 20)):",
+            "    h.update(d); left -= len(d)",
+            "    if pause: time.sleep(0.01); pause -= 1",
+            "t.join(); print(h.hexdigest())",
+        )
+    whole = hashlib.sha256(bytes(range(256)) * (SIZE // 256)).hexdigest()
+    assert (said(done), seen) == ([whole], [whole])
+
+
+def test_many_connections_are_all_served_some_after_others(world: Outside, online: Online) -> None:
+    world.names.table["api.example.com"] = [PUBLIC]
+    before = len(os.listdir("/proc/self/fd"))
+    with serving(echo) as server:
+        world.dials.servers[443] = server.port
+        session = online(["https://api.example.com"], bounds=Bounds(connections=8))
+        done = python(
+            session,
+            "import threading",
+            "got = []",
+            "def one(i):",
+            "    c = socket.create_connection(('api.example.com', 443), 30)",
+            "    c.sendall(b'%d' % i); got.append(int(c.recv(9))); c.close()",
+            "ts = [threading.Thread(target=one, args=(i,)) for i in range(60)]",
+            "[t.start() for t in ts]; [t.join() for t in ts]",
+            "print(sorted(got) == list(range(60)))",
+        )
+        assert said(done) == ["True"]
+    assert len(world.dials.seen) == 60
+    session.session.close()
+    assert len(os.listdir("/proc/self/fd")) <= before + 20, "the spare pipes are gone as well"
+
+
+def test_a_connection_on_which_nothing_moves_is_ended(world: Outside, online: Online) -> None:
+    world.names.table["api.example.com"] = [PUBLIC]
+    with serving(echo) as server:
+        world.dials.servers[443] = server.port
+        session = online(["https://api.example.com"], bounds=Bounds(idle=0.6))
+        done = python(
+            session,
+            "c = socket.create_connection(('api.example.com', 443), 30)",
+            "for _ in range(5): c.sendall(b'x'); c.recv(1); time.sleep(0.3)",
+            "begun = time.monotonic(); show(lambda: c.recv(1))",
+            "print(0.2 < time.monotonic() - begun < 5)",
+        )
+    assert said(done) == ["ECONNRESET", "True"]
+
+
+def test_a_server_that_does_not_answer_costs_the_connect_timeout(
+    world: Outside, online: Online, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(self: Dials, address: object, port: int) -> socket.socket:
+        await asyncio.sleep(60)
+        raise AssertionError
+
+    monkeypatch.setattr(Dials, "__call__", never)
+    world.names.table["api.example.com"] = [PUBLIC]
+    session = online(["https://api.example.com"], bounds=Bounds(connect=0.4))
+    done = python(
+        session,
+        "c = socket.create_connection(('api.example.com', 443), 30)",
+        "begun = time.monotonic(); show(lambda: c.recv(1))",
+        "print(0.2 < time.monotonic() - begun < 5)",
+    )
+    assert said(done) == ["ECONNRESET", "True"]
+
+
+def test_the_sessions_end_ends_its_connections(world: Outside, online: Online) -> None:
+    ended = threading.Event()
+
+    def handle(connection: socket.socket) -> None:
+        connection.recv(1)
+        with contextlib.suppress(ConnectionResetError):
+            assert connection.recv(1) == b""
+        ended.set()
+
+    world.names.table["api.example.com"] = [PUBLIC]
+    with serving(handle) as server:
+        world.dials.servers[443] = server.port
+        session = online(["https://api.example.com"])
+        line = (
+            "import socket, time; c = socket.create_connection(('api.example.com', 443)); "
+            "c.sendall(b'x'); print('up', flush=True); time.sleep(60)"
+        )
+        session.session.start((PYTHON, "-c", line), session.env)
+        deadline = time.monotonic() + 20
+        while not server.accepted:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        assert session.session.close()
+        assert ended.wait(5)
