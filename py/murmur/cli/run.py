@@ -25,9 +25,13 @@ if TYPE_CHECKING:
     from murmur.guest.client import Guests
     from murmur.session.guest_lockdown import GuestLockdown
     from murmur.session.launch import Flags
-    from murmur.session.run import Outcome
+    from murmur.session.outcome import Outcome
+    from murmur.session.resume import Mode
     from murmur.session.stage import Staged
     from murmur.session.start import Session
+
+# `murmur.session.deadline.LONGEST`, which is not imported for a table of flags.
+_LONGEST_DEADLINE = 315_360_000
 
 
 @click.command("run", help="Run a capsule: its agent, its tools, its door.")
@@ -42,6 +46,35 @@ if TYPE_CHECKING:
 @click.option("--lifecycle-task-acceptance", default=None, help="none, single or queue.")
 @click.option("--lifecycle-after-task", default=None, help="exit or sleep.")
 @click.option("--system-prompt", default=None, help="Replaces the manifest's system prompt.")
+@click.option("--context", default=None, help="Context id that the launch's first task runs under.")
+@click.option(
+    "--resume",
+    is_flag=False,
+    flag_value="@1",
+    default=None,
+    metavar="[SESSION]",
+    help="Continue the conversation of a recorded session; without a value, of the newest.",
+)
+@click.option(
+    "--resume-mode",
+    type=click.Choice(["full", "compact"]),
+    default="full",
+    show_default=True,
+    help="Load the conversation verbatim, or have it summarized first.",
+)
+@click.option(
+    "--forget-session",
+    is_flag=True,
+    help="Drop the harness session that --context names and begin a new conversation.",
+)
+@click.option(
+    "--deadline",
+    type=click.IntRange(1, _LONGEST_DEADLINE),
+    default=None,
+    metavar="SECONDS",
+    help="End the session this many seconds after mur run started.",
+)
+@click.option("--deadline-at-ms", type=int, default=None, hidden=True)
 @click.option("--no-env-file", is_flag=True, help="Do not load the workspace's .env file.")
 @click.option(
     "--containment",
@@ -63,11 +96,18 @@ def command(
     lifecycle_task_acceptance: str | None,
     lifecycle_after_task: str | None,
     system_prompt: str | None,
+    context: str | None,
+    resume: str | None,
+    resume_mode: "Mode",
+    forget_session: bool,
+    deadline: int | None,
+    deadline_at_ms: int | None,
     no_env_file: bool,
     containment: str | None,
     explain_scope: bool,
 ) -> int:
     started = time.monotonic()
+    _check_forget(forget_session, context, resume)
     forbid_reading()
     keep_lost_lines(None)
     stopping = Stopping()
@@ -91,6 +131,12 @@ def command(
                 system_prompt=system_prompt,
                 env_file=not no_env_file,
                 containment=containment,
+                context=context,
+                resume=resume,
+                resume_mode=resume_mode,
+                forget_session=forget_session,
+                deadline=deadline,
+                deadline_at_ms=deadline_at_ms,
             )
             if zygote is None:
                 from murmur.cli.explaining import print_scope
@@ -109,6 +155,14 @@ def command(
         for found in outcome.errors:
             report(found)
         return outcome.exit_code
+
+
+def _check_forget(forget_session: bool, context: str | None, resume: str | None) -> None:
+    """Usage errors: what is to be forgotten has to be named, and cannot be continued too."""
+    if forget_session and resume is not None:
+        raise click.UsageError("--forget-session and --resume ask for opposites; pass one of them")
+    if forget_session and context is None:
+        raise click.UsageError("--forget-session needs --context, which names what to forget")
 
 
 class _Zygote:

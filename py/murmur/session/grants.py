@@ -13,7 +13,12 @@ from murmur.core.diagnostics import Diagnostic, MurmurError, error, warning
 from murmur.manifest.capsule import Capsule
 from murmur.manifest.config import render_config
 from murmur.manifest.network import NetworkRule, narrow, parse_rules
-from murmur.manifest.segments import check_record_store, check_scope, check_store
+from murmur.manifest.segments import (
+    check_context_name,
+    check_record_store,
+    check_scope,
+    check_store,
+)
 from murmur.manifest.variables import refused_by
 
 
@@ -39,13 +44,15 @@ class Shapes:
     configs: Mapping[str, str | None]
 
 
-def check_shapes(capsule: Capsule, *, launching: bool = False) -> Shapes:
-    """Names, scopes and blocks whose rules need nothing but the manifest.
+def check_shapes(
+    capsule: Capsule, *, launching: bool = False, context_id: str | None = None
+) -> Shapes:
+    """Names, scopes and blocks whose rules need nothing but the manifest, and `--context`.
 
     Raises, in this order, E-CAP-002 (the capsule's own scope), E-CAP-009, when `launching`
     E-CAP-011, E-CAP-016, E-CAP-010, E-CAP-002 (an entry's).
     """
-    for check in _shape_checks(capsule, launching):
+    for check in _shape_checks(capsule, launching, context_id):
         check()
     configs = {
         entry.name: None if entry.config is None else render_config(entry.name, entry.config.value)
@@ -57,7 +64,7 @@ def check_shapes(capsule: Capsule, *, launching: bool = False) -> Shapes:
 def shape_refusals(capsule: Capsule) -> list[MurmurError]:
     """Everything that `check_shapes` would refuse, for reports that go on."""
     found: list[MurmurError] = []
-    for check in _shape_checks(capsule, False):
+    for check in _shape_checks(capsule, False, None):
         try:
             check()
         except MurmurError as refused:
@@ -65,7 +72,9 @@ def shape_refusals(capsule: Capsule) -> list[MurmurError]:
     return found
 
 
-def _shape_checks(capsule: Capsule, launching: bool) -> Iterator[Callable[[], object]]:
+def _shape_checks(
+    capsule: Capsule, launching: bool, context_id: str | None
+) -> Iterator[Callable[[], object]]:
     """The checks of `check_shapes`, in order."""
     ceiling = capsule.capabilities.filesystem_scope
     if ceiling is not None:
@@ -74,6 +83,8 @@ def _shape_checks(capsule: Capsule, launching: bool) -> Iterator[Callable[[], ob
         yield partial(check_store, store)
     if launching:
         yield partial(check_record_store, capsule)
+        if context_id is not None:
+            yield partial(check_context_name, context_id, "--context")
     yield partial(_check_env, capsule)
     for entry in capsule.artifacts:
         if entry.config is not None:
@@ -116,13 +127,17 @@ def state_stores(capsule: Capsule) -> dict[str, str]:
     }
 
 
-def entry_grants(capsule: Capsule) -> tuple[dict[str, EntryGrants], list[Diagnostic]]:
+def entry_grants(
+    capsule: Capsule, context_id: str | None = None
+) -> tuple[dict[str, EntryGrants], list[Diagnostic]]:
     """The grants of every entry by full name, and W-SEC-007 for each rule that was dropped.
+
+    `context_id` is that of `--context`, whose rule is checked among theirs.
 
     Raises E-CAP-001 for a network entry, then what `check_shapes` raises.
     """
     ceiling = parse_rules(capsule.capabilities.network_allow)
-    shapes = check_shapes(capsule, launching=True)
+    shapes = check_shapes(capsule, launching=True, context_id=context_id)
     env = capsule.capabilities.env_allow
     grants: dict[str, EntryGrants] = {}
     warnings: list[Diagnostic] = []

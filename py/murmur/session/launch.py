@@ -15,6 +15,9 @@ from murmur.core.diagnostics import error
 from murmur.core.dotenv import with_dotenv
 from murmur.core.home import Home, find_home
 from murmur.core.regular import read_regular_text
+from murmur.session.deadline import Deadline, earliest_deadline
+from murmur.session.directories import work_place
+from murmur.session.resume import Mode, Resumed, find_resumed
 
 _LARGEST: Final = 4 << 20
 
@@ -34,11 +37,20 @@ class Flags:
     system_prompt: str | None = None
     env_file: bool = True
     containment: str | None = None
+    context: str | None = None
+    resume: str | None = None
+    resume_mode: Mode = "full"
+    forget_session: bool = False
+    deadline: int | None = None
+    deadline_at_ms: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Launch:
-    """Everything that decides a run. `started` is a monotonic moment in seconds."""
+    """Everything that decides a run. `started` is a monotonic moment in seconds.
+
+    `resumed` is the session that `--resume` continues, `deadline` the one that binds.
+    """
 
     flags: Flags
     manifest: Path
@@ -46,6 +58,13 @@ class Launch:
     environ: Mapping[str, str]
     home: Home
     started: float
+    resumed: Resumed | None = None
+    deadline: Deadline | None = None
+
+    @property
+    def context_id(self) -> str | None:
+        """The context that the launch's first task runs under; None: each mints its own."""
+        return self.resumed.context_id if self.resumed is not None else self.flags.context
 
     @property
     def directory(self) -> Path:
@@ -74,13 +93,15 @@ def read_manifest(manifest: Path) -> str:
 
 
 def read_launch(flags: Flags, environ: Mapping[str, str], started: float | None = None) -> Launch:
-    """Reads home, `.env` and manifest, in that order; nothing is made, the home included.
+    """Reads home, resumed session, `.env` and manifest, in that order; nothing is made.
 
-    Raises E-IO-004 for the home, E-IO-003 for `.env`, E-IO-001 or E-IO-002 for the manifest.
+    Raises E-IO-004 for the home, E-RUN-015, E-RUN-016, E-TRC-001 or E-TRC-002 for --resume,
+    E-IO-003 for `.env`, E-IO-001 or E-IO-002 for the manifest.
     """
     began = time.monotonic() if started is None else started
     home = find_home(environ)
     manifest = _absolute(flags.manifest)
+    resumed = _resumed(flags, home, manifest.parent)
     variables = with_dotenv(environ, manifest.parent) if flags.env_file else dict(environ)
     text = read_manifest(manifest)
     return Launch(
@@ -90,7 +111,18 @@ def read_launch(flags: Flags, environ: Mapping[str, str], started: float | None 
         environ=variables,
         home=home,
         started=began,
+        resumed=resumed,
+        deadline=earliest_deadline(flags.deadline, flags.deadline_at_ms, began),
     )
+
+
+def _resumed(flags: Flags, home: Home, directory: Path) -> Resumed | None:
+    """The session to continue, looked up in the records group of the launch's own workdir."""
+    if flags.resume is None:
+        return None
+    if flags.context is not None:
+        raise error("E-RUN-015")
+    return find_resumed(flags.resume, home, work_place(flags.workdir, directory).root)
 
 
 def _absolute(manifest: Path) -> Path:

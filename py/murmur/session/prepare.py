@@ -120,8 +120,9 @@ def prepare(launch: Launch) -> Prepared:
         platform,
         "run `mur install` in the project directory",
     )
+    script = None if capsule.inference is not None else find_component(launch.directory)
     lifecycle = resolve_lifecycle(launch, capsule.lifecycle)
-    grants, warnings = entry_grants(capsule)
+    grants, warnings = entry_grants(capsule, launch.flags.context)
     check_staged(capsule, lifecycle.after_task)
     for artifact in declared:
         check_origin(lock, artifact)

@@ -32,12 +32,17 @@ from murmur.session.directories import (
     sweep_dead_sessions,
 )
 from murmur.session.gateways import EntryGateway, driver_limits, resolve_gateways
+from murmur.session.hooks.contracts import compacts, staged_hooks
 from murmur.session.inventory import Tool, by_name, shell_tool
 from murmur.session.launch import task_text
 from murmur.session.prepare import Prepared
 from murmur.session.prompt import ConfiguredPrompt, read_prompt
+from murmur.session.resume import check_forget, check_resume
 from murmur.session.runtime_files import write_runtime_files
-from murmur.store.lock import Lock, Pin, lock_path, write_lock
+from murmur.session.runtime_tools import runtime_tools
+from murmur.session.scratch import Scratch
+from murmur.session.script.component import Script, compile_component
+from murmur.store.lock import Pin, holding, lock_path, merge_pins, read_lock
 from murmur.store.names import FullName
 
 
@@ -94,6 +99,8 @@ def stage(prepared: Prepared, guests: Guests) -> Staged:
     session_id = ""
     try:
         artifacts = compile_artifacts(prepared, payloads, guests, scratch)
+        _check_conversation(prepared, artifacts)
+        script = _script(prepared, guests, scratch)
         check_workdir(prepared.place)
         prompt = read_prompt(launch, prepared.capsule)
         task = None if launch.flags.task is None else task_text(launch.flags.task)
@@ -145,8 +152,24 @@ def inventory(prepared: Prepared, artifacts: Mapping[str, StagedArtifact]) -> di
     return by_name(tools)
 
 
+def _check_conversation(prepared: Prepared, artifacts: Mapping[str, StagedArtifact]) -> None:
+    """Raises E-RUN-037, 018, 017 and 039: spec/diagnostics.md 6.3, rows 19 and 20."""
+    launch, capsule = prepared.launch, prepared.capsule
+    check_resume(
+        capsule,
+        launch.home,
+        launch.resumed,
+        launch.flags.resume_mode,
+        compacts=compacts(staged_hooks(artifacts)),
+    )
+    check_forget(capsule, forget=launch.flags.forget_session)
+
+
 def _write_first_lock(prepared: Prepared, artifacts: Mapping[str, StagedArtifact]) -> None:
-    """A project without murmur.lock gets one that pins what was just verified."""
+    """A project without murmur.lock gets one that pins what was just verified.
+
+    One that an install has written since stands as it is.
+    """
     pins = tuple(
         Pin(name=FullName(name), resolved_version=artifact.entry.version, any=artifact.sha256)
         for name, artifact in artifacts.items()
