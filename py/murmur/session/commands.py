@@ -27,6 +27,7 @@ from murmur.sandbox.policy import (
     derive,
 )
 from murmur.sandbox.session import CommandSession, open_session
+from murmur.session.egress import open_egress
 from murmur.session.guest_calls import identity_environment, inference_environment
 from murmur.session.notices import tell
 from murmur.session.shell_text import ShellCommand, result_text
@@ -149,6 +150,8 @@ def open_scope(staged: Staged) -> Scope | None:
 def open_commands(staged: Staged, scope: Scope | None, url: str) -> Commands | None:
     """The session's commands, within `scope`; None when the capsule can start none.
 
+    What they reach of the world is served by the running event loop.
+
     Raises E-IO-003 for a work folder of another owner.
     """
     if not staged.prepared.may_start_commands:
@@ -195,7 +198,7 @@ def open_commands(staged: Staged, scope: Scope | None, url: str) -> Commands | N
         baseline_env=capabilities.shell.baseline_env,
         strip_env=capabilities.shell.strip_env,
     )
-    session = open_session(policy, scope, staged.containment.helper)
+    session = open_session(policy, scope, staged.containment.helper, open_egress(staged))
     return Commands(staged, policy, scope, session, env)
 
 

@@ -20,7 +20,7 @@ from murmur.manifest.warnings import manifest_warnings
 from murmur.session.containment import Containment, read_containment
 from murmur.session.directories import WorkPlace, check_workdir, holds_home, work_place
 from murmur.session.gateways import foresee_keys
-from murmur.session.grants import Shapes, check_shapes
+from murmur.session.grants import Shapes, capsule_rules, check_shapes
 from murmur.session.guest_lockdown import find_guest_lockdown
 from murmur.session.launch import Launch
 from murmur.session.prepare import (
@@ -117,7 +117,7 @@ def _manifest_refusals(capsule: Capsule, launch: Launch, place: WorkPlace) -> It
     """What staging refuses for the manifest's sake and `--explain-scope` does not."""
     granted = capsule.capabilities
     lifecycle = resolve_lifecycle(launch, capsule.lifecycle)
-    checks: list[Callable[[], object]] = [partial(parse_rules, granted.network_allow)]
+    checks: list[Callable[[], object]] = [partial(capsule_rules, capsule)]
     for entry in capsule.artifacts:
         if entry.capabilities is not None:
             checks.append(partial(parse_rules, entry.capabilities.network_allow))

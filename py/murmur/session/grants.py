@@ -20,6 +20,8 @@ from murmur.manifest.segments import (
     check_store,
 )
 from murmur.manifest.variables import refused_by
+from murmur.sandbox.egress.reach import MOST_PORTS, implied_ports
+from murmur.session.floors import can_start_commands
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -127,6 +129,28 @@ def state_stores(capsule: Capsule) -> dict[str, str]:
     }
 
 
+def capsule_rules(capsule: Capsule) -> tuple[NetworkRule, ...]:
+    """The capsule-wide `network.allow`: the ceiling of every artifact, and what commands reach.
+
+    Raises E-CAP-001 for a bad entry, and for one that asks for more ports than commands can be
+    served (spec/containment.md 17.1).
+    """
+    rules = parse_rules(capsule.capabilities.network_allow)
+    ports = implied_ports(rules)
+    if len(ports) <= MOST_PORTS or not can_start_commands(capsule):
+        return rules
+    first = next(
+        rule
+        for count, rule in enumerate(rules, 1)
+        if len(implied_ports(rules[:count])) > MOST_PORTS
+    )
+    raise error(
+        "E-CAP-001",
+        entry=first.text,
+        reason=f"the list names {len(ports)} ports, and commands are served at most {MOST_PORTS}",
+    )
+
+
 def entry_grants(
     capsule: Capsule, context_id: str | None = None
 ) -> tuple[dict[str, EntryGrants], list[Diagnostic]]:
@@ -136,7 +160,7 @@ def entry_grants(
 
     Raises E-CAP-001 for a network entry, then what `check_shapes` raises.
     """
-    ceiling = parse_rules(capsule.capabilities.network_allow)
+    ceiling = capsule_rules(capsule)
     shapes = check_shapes(capsule, launching=True, context_id=context_id)
     env = capsule.capabilities.env_allow
     grants: dict[str, EntryGrants] = {}

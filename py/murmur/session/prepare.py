@@ -218,9 +218,4 @@ def notices(capsule: Capsule) -> tuple[str, ...]:
                 f"warning: {entry.name} is read from source, so its version "
                 f"{entry.ignored_version} is ignored"
             )
-    if capsule.capabilities.shell_allow and capsule.capabilities.network_allow:
-        lines.append(
-            "[capsule-runtime] warning: commands reach no host in this build; "
-            "network.allow applies to WASM tools and drivers"
-        )
     return tuple(lines)

@@ -1,0 +1,29 @@
+"""What of the world a session's commands reach.
+
+spec/containment.md 17. The list is `capabilities.network.allow`; artifacts narrow it for themselves
+(`session/grants.py`), commands have the whole of it.
+"""
+
+from functools import partial
+
+from murmur.manifest.network import parse_rules
+from murmur.sandbox.egress.service import Egress
+from murmur.session.notices import say
+from murmur.session.stage import Staged
+
+
+def open_egress(staged: Staged) -> Egress | None:
+    """The way out for the session's commands; call it on the event loop that shall serve it.
+
+    None where commands have no network namespace: nothing there could bind them to the list.
+    """
+    if staged.containment.tier == "Environment-only":
+        return None
+    return Egress(
+        parse_rules(staged.capsule.capabilities.network_allow),
+        warn=partial(_warn, staged),
+    )
+
+
+def _warn(staged: Staged, text: str) -> None:
+    say(staged.directories.records_root, f"[capsule-runtime] warning: {text}")
