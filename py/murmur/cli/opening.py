@@ -60,17 +60,26 @@ async def open_door(session: "Session", listener: "socket.socket", url: str) -> 
     )
     door = DoorServer(session.board, card, listener, tokens)
     await door.start()
-    _write_record(session, url, tokens)
-    _announce(session, url, tokens is not None)
+    _write_record(staged, url, tokens)
+    _announce(staged, url, tokens is not None)
     return door
 
 
-def _write_record(session: "Session", url: str, tokens: "DoorTokens | None") -> None:
+def record_without_door(staged: "Staged") -> None:
+    """The running record of a script capsule, whose `url` is null."""
+    _write_record(staged, None, None)
+
+
+def announce_without_door(staged: "Staged") -> None:
+    """The startup lines of a script capsule: none names a URL, and in JSON it is empty."""
+    _announce(staged, None, authenticated=False)
+
+
+def _write_record(staged: "Staged", url: str | None, tokens: "DoorTokens | None") -> None:
     from murmur.core.durations import rfc3339
     from murmur.running.record import own_record, write_record
     from murmur.session.notices import tell
 
-    staged = session.staged
     try:
         record = own_record(
             session_id=staged.session_id,
@@ -88,11 +97,10 @@ def _write_record(session: "Session", url: str, tokens: "DoorTokens | None") -> 
         tell(staged.directories.records_root, warning("W-SEC-023", reason=failure.strerror))
 
 
-def _announce(session: "Session", url: str, authenticated: bool) -> None:
+def _announce(staged: "Staged", url: str | None, authenticated: bool) -> None:
     """The startup lines, or under --json the readiness line."""
     from murmur.running.record import compact
 
-    staged = session.staged
     capsule = staged.capsule
     flags = staged.prepared.launch.flags
     session_id = staged.session_id
@@ -102,7 +110,7 @@ def _announce(session: "Session", url: str, authenticated: bool) -> None:
             "pid": os.getpid(),
             "session_id": session_id,
             "records_dir": str(staged.directories.records),
-            "url": url,
+            "url": url or "",
             "version": capsule.version,
             "workdir": str(staged.directories.work),
         }
@@ -110,7 +118,8 @@ def _announce(session: "Session", url: str, authenticated: bool) -> None:
             line["auth"] = "bearer"
         emit(compact(line))
         return
-    emit(f"murmur: url {url}")
+    if url is not None:
+        emit(f"murmur: url {url}")
     if authenticated:
         emit(f"murmur: auth bearer (mur token {session_id})")
     emit(f"session: {session_id}")

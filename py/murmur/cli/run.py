@@ -234,6 +234,10 @@ def _launch(flags: "Flags", zygote: _Zygote, started: float, stopping: Stopping)
                 report(found)
         import asyncio
 
+        if staged.script is not None:
+            from murmur.cli.scripting import serve_script
+
+            return asyncio.run(serve_script(staged, guests, stopping))
         return asyncio.run(_serve(staged, guests, stopping))
     finally:
         staged.discard()
@@ -281,7 +285,7 @@ def _allow_folders(staged: "Staged", lockdown: "GuestLockdown") -> None:
     lockdown.allow(
         str(directories.work),
         directories.work_root.fileno(),
-        [each.compiled for each in staged.artifacts.values() if each.compiled is not None],
+        staged.compiled_forms(),
         landlock=staged.containment.reading.landlock.ok,
     )
 
@@ -294,7 +298,8 @@ async def _serve(staged: "Staged", guests: "Guests", stopping: Stopping) -> "Out
     from murmur.cli.opening import bind_door_of, open_door
     from murmur.door.bind import door_address
     from murmur.inference.gateway import Gateway
-    from murmur.session.run import Outcome, end_session, run_tasks
+    from murmur.session.outcome import Outcome
+    from murmur.session.run import end_session, run_tasks
     from murmur.session.start import launch
 
     stopping.defer()

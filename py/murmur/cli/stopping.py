@@ -67,6 +67,13 @@ class Stopping:
         """From now on a signal raises nothing: it waits for `attach`."""
         self._deferred = True
 
+    def release(self) -> None:
+        """Lets a signal end this process at once from now on, as it would without any handler."""
+        if threading.current_thread() is threading.main_thread():
+            for number in _ENDING:
+                if signal.getsignal(number) == self._received:
+                    signal.signal(number, signal.SIG_DFL)
+
     def attach(self, loop: "asyncio.AbstractEventLoop", stop: Callable[[], None]) -> None:
         """Lets `loop` call `stop` at the first signal; at once when one has come already."""
         self._stop = lambda: _call_in(loop, stop)

@@ -4,7 +4,7 @@ spec/artifacts.md 12.4, spec/formations-and-newer-manifest.md A11, spec/sessions
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from murmur.core.diagnostics import Diagnostic, error, warning
 from murmur.manifest.model_table import BadModelTable, parse_models
@@ -51,6 +51,10 @@ class ModelLimits:
             "input_budget": budget,
             "input_budget_basis": basis,
         }
+
+
+NO_MODEL: Final = ModelLimits(0, "none", None, "none", None, "none")
+"""What a capsule without a model has."""
 
 
 @dataclass(frozen=True, slots=True)

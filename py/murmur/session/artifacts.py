@@ -16,6 +16,7 @@ from murmur.manifest.capsule import ArtifactEntry
 from murmur.manifest.programs import BadPrograms, parse_programs
 from murmur.session.inventory import Tool, ToolKind, first_line, schema_of
 from murmur.session.prepare import Prepared, declared_artifact
+from murmur.session.scratch import Scratch
 from murmur.store.archive import MANIFEST, BadArchive
 from murmur.store.checks import check_bytes
 from murmur.store.compiled import CompiledCache, build_facts, is_withheld
@@ -42,37 +43,6 @@ class StagedArtifact:
     compiled: Path | None = None
     key: str = ""
     skill: str | None = None
-
-
-class Scratch:
-    """A private folder for compiled forms that the cache cannot keep, made when one is needed."""
-
-    def __init__(self) -> None:
-        self._folder: Path | None = None
-
-    def folder(self) -> Path:
-        """Raises E-IO-003 when no temporary folder can be had."""
-        if self._folder is None:
-            import tempfile
-
-            try:
-                self._folder = Path(tempfile.mkdtemp(prefix="mur-compiled-"))
-            except OSError as failure:
-                raise error(
-                    "E-IO-003",
-                    what="a temporary folder for compiled artifacts",
-                    reason=str(failure.strerror),
-                    hint="point TMPDIR at a folder that can be written",
-                ) from None
-        return self._folder
-
-    def remove(self) -> None:
-        """Doing it again does nothing."""
-        folder, self._folder = self._folder, None
-        if folder is not None:
-            import shutil
-
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def open_payloads(prepared: Prepared) -> tuple[dict[str, Payload], list[Diagnostic]]:
@@ -141,6 +111,12 @@ def _check_driver_fit(entry: ArtifactEntry, contracts: Contracts | None) -> None
         )
 
 
+def compiled_cache(prepared: Prepared) -> CompiledCache:
+    """The machine's cache, withheld where the work folder holds it."""
+    home = prepared.launch.home
+    return CompiledCache(home, withheld=is_withheld(home, prepared.place.given))
+
+
 def compile_artifacts(
     prepared: Prepared, payloads: Mapping[str, Payload], guests: Guests, scratch: Scratch
 ) -> dict[str, StagedArtifact]:
@@ -148,9 +124,8 @@ def compile_artifacts(
 
     `scratch` takes the forms that the cache cannot keep. Raises E-RUN-001.
     """
-    launch = prepared.launch
-    cache = CompiledCache(launch.home, withheld=is_withheld(launch.home, prepared.place.given))
-    key = guests.engine_key(*build_facts(launch.environ))
+    cache = compiled_cache(prepared)
+    key = guests.engine_key(*build_facts(prepared.launch.environ))
     staged = {}
     for entry in prepared.capsule.artifacts:
         payload = payloads[entry.name]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from murmur.core.diagnostics import Diagnostic, MurmurError, error
 from murmur.inference.credentials import Credential, resolve_key
 from murmur.inference.gateway_routes import GatewayTarget
-from murmur.inference.limits import Choice, ModelLimits, resolve_limits
+from murmur.inference.limits import NO_MODEL, Choice, ModelLimits, resolve_limits
 from murmur.manifest.artifact import ArtifactManifest, upstream_auth_of
 from murmur.manifest.capsule import ArtifactEntry, LoadedCapsule
 from murmur.manifest.checks import drivers_of
@@ -54,9 +54,8 @@ def resolve_gateways(
     Raises E-RUN-025 for an artifact that says no header for the key, E-CAP-018 and E-MAN-003 for a
     key that cannot be had, and E-CAP-018 for a driver that needs a gateway and has none.
     """
-    inference = prepared.capsule.inference
-    assert inference is not None and inference.driver is not None
-    driver = inference.driver.artifact
+    entry_of_driver = prepared.capsule.driver_entry
+    driver = entry_of_driver.name if entry_of_driver is not None else None
     called = drivers_of(prepared.capsule)
     gateways: dict[str, EntryGateway] = {}
     warnings: list[Diagnostic] = []
@@ -144,9 +143,13 @@ def foresee_keys(
 def driver_limits(
     prepared: Prepared, manifests: Mapping[str, ArtifactManifest]
 ) -> tuple[ModelLimits, tuple[Diagnostic, ...]]:
-    """The model limits of the primary choice. Raises E-RUN-052 and E-RUN-055; warns W-RUN-009."""
+    """The model limits of the primary choice; `NO_MODEL` for a script capsule.
+
+    Raises E-RUN-052 and E-RUN-055; warns W-RUN-009.
+    """
     inference = prepared.capsule.inference
-    assert inference is not None and inference.driver is not None
+    if inference is None:
+        return NO_MODEL, ()
     entry = prepared.capsule.driver_entry
     assert entry is not None
     return resolve_limits(

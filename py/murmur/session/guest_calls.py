@@ -7,7 +7,7 @@ import dataclasses
 import json
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from murmur.core.diagnostics import error
@@ -72,19 +72,29 @@ class GuestCalls:
     def call_tool(
         self,
         artifact: str,
-        data: str,
+        given: ToolInput,
         *,
         on_event: OnEvent | None = None,
         answering: Answering = unserved,
         cancel: threading.Event | None = None,
+        within: float | None = None,
     ) -> GuestResult:
-        """Calls a tool; whatever the guest does, this returns."""
+        """Calls a tool; whatever the guest does, this returns.
+
+        `within` is how many seconds are left to whoever asked for it, who may be a guest himself.
+        """
         known = self._callables[artifact]
         token = new_token()
         self._gateway.register(token, known.route)
         try:
             return self._call(
-                known, data, token, on_event=on_event, answering=answering, cancel=cancel
+                known,
+                given,
+                token,
+                on_event=on_event,
+                answering=answering,
+                cancel=cancel,
+                within=within,
             )
         finally:
             self._gateway.unregister(token)
@@ -100,18 +110,24 @@ class GuestCalls:
         """Calls the driver under a route that its client has registered."""
         known = self._callables[artifact]
         return self._call(
-            known, payload, token, on_event=on_event, answering=unserved, cancel=cancel
+            known,
+            ToolInput(payload),
+            token,
+            on_event=on_event,
+            answering=unserved,
+            cancel=cancel,
         )
 
     def _call(
         self,
         known: _Callable,
-        data: str,
+        given: ToolInput,
         token: str,
         *,
         on_event: OnEvent | None,
         answering: Answering,
         cancel: threading.Event | None,
+        within: float | None = None,
     ) -> GuestResult:
         compiled = known.artifact.compiled
         assert compiled is not None
@@ -120,10 +136,10 @@ class GuestCalls:
             role="driver" if known.artifact.entry.runtime == "driver" else "tool",
             compiled=compiled,
             key=known.artifact.key,
-            input=ToolInput(data=data),
+            input=given,
             env=known.env,
             preopens=(Preopen(known.folder.fileno(), "."),),
-            limits=known.limits,
+            limits=known.limits if within is None else _at_most(known.limits, within),
             gate=GateRules(
                 listener=self._gateway.address,
                 token=token,
@@ -149,8 +165,8 @@ def _prepare(staged: Staged, artifact: StagedArtifact, url: str) -> _Callable:
     return _Callable(
         artifact=artifact,
         env=tuple(guest_environment(staged, entry, grants, attached, url).items()),
-        limits=_limits(staged, entry),
-        folder=_folder(staged.directories.work_root, grants.scope),
+        limits=call_limits(staged),
+        folder=accessible_folder(staged.directories.work_root, grants.scope),
         rules=tuple(rule.text for rule in grants.network),
         route=Route(
             artifact=entry.name,
@@ -160,7 +176,13 @@ def _prepare(staged: Staged, artifact: StagedArtifact, url: str) -> _Callable:
     )
 
 
-def _folder(work: Root, scope: str | None) -> Root:
+def _at_most(limits: Limits, seconds: float) -> Limits:
+    """The limits, with no more time than that; never none at all."""
+    deadline = max(0.001, min(limits.deadline_seconds, seconds))
+    return dataclasses.replace(limits, deadline_seconds=deadline)
+
+
+def accessible_folder(work: Root, scope: str | None) -> Root:
     """The folder an artifact sees as `.`: the work folder, or its scope below it, made if missing.
 
     Raises E-IO-003 when a link or a file stands on the way.
@@ -179,7 +201,8 @@ def _folder(work: Root, scope: str | None) -> Root:
         ) from None
 
 
-def _limits(staged: Staged, entry: ArtifactEntry) -> Limits:
+def call_limits(staged: Staged) -> Limits:
+    """The ceiling of one call of a tool, a driver or a script capsule. spec/sessions.md 25."""
     declared = staged.capsule.capabilities.limits
     return Limits(
         memory_bytes=declared.memory_bytes,
@@ -190,9 +213,13 @@ def _limits(staged: Staged, entry: ArtifactEntry) -> Limits:
 
 
 def inference_environment(staged: Staged) -> dict[str, str]:
-    """The `MURMUR_INFERENCE_*` variables that tools, drivers and commands share."""
+    """The `MURMUR_INFERENCE_*` variables that tools, drivers and commands share; none of them
+    without `inference:`.
+    """
     inference = staged.capsule.inference
-    assert inference is not None and inference.driver is not None
+    if inference is None:
+        return {}
+    assert inference.driver is not None
     values = {
         "MURMUR_INFERENCE_TRANSPORT": inference.transport,
         "MURMUR_INFERENCE_MODEL": inference.model or "",
@@ -216,6 +243,20 @@ def identity_environment(staged: Staged, url: str) -> dict[str, str]:
     }
 
 
+def _granted(staged: Staged, names: Iterable[str]) -> dict[str, str]:
+    """Those of the allowed variables that are set, the runtime's own names excepted."""
+    host = staged.prepared.launch.environ
+    return {
+        name: host[name] for name in names if name in host and not name.startswith(_RUNTIME_PREFIX)
+    }
+
+
+def capsule_environment(staged: Staged, url: str) -> Mapping[str, str]:
+    """A script capsule's whole environment."""
+    names = staged.capsule.capabilities.env_allow
+    return _granted(staged, names) | identity_environment(staged, url)
+
+
 def guest_environment(
     staged: Staged,
     entry: ArtifactEntry,
@@ -224,18 +265,13 @@ def guest_environment(
     url: str,
 ) -> Mapping[str, str]:
     """A tool's or driver's whole environment; the runtime's own values win."""
-    host = staged.prepared.launch.environ
-    values = {
-        name: host[name]
-        for name in grants.env
-        if name in host and not name.startswith(_RUNTIME_PREFIX)
-    }
+    values = _granted(staged, grants.env)
     values |= inference_environment(staged)
     values |= identity_environment(staged, url)
     if attached is not None:
         address = f"http://{GATEWAY_AUTHORITY}{attached.path}"
         values["MURMUR_GATEWAY_ENDPOINT"] = address
-        if entry.name == values["MURMUR_INFERENCE_DRIVER"]:
+        if entry.name == values.get("MURMUR_INFERENCE_DRIVER"):
             values["MURMUR_INFERENCE_ENDPOINT"] = address
     if grants.config is not None:
         values["MURMUR_ARTIFACT_CONFIG"] = grants.config

@@ -24,7 +24,7 @@ class GuestLockdown:
     def __init__(self, library: Path) -> None:
         modules = interpreter_openings()
         self._current = HostLockdown(
-            str(library), dict.fromkeys(("compile", "drivers", "tools"), modules)
+            str(library), dict.fromkeys(("compile", "capsule", "drivers", "tools"), modules)
         )
 
     @property
@@ -42,7 +42,7 @@ class GuestLockdown:
         calling = (*modules, *mapped, Opening(folder, write=True, held=held))
         self._current = HostLockdown(
             self.library,
-            {"compile": modules, "drivers": calling, "tools": calling},
+            {"compile": modules, "capsule": calling, "drivers": calling, "tools": calling},
             landlock=landlock,
         )
 

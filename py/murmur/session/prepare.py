@@ -26,6 +26,7 @@ from murmur.session.floors import (
 from murmur.session.grants import EntryGrants, entry_grants
 from murmur.session.launch import Launch
 from murmur.session.names import check_names
+from murmur.session.script.component import find_component
 from murmur.session.unserved import refuse_unserved
 from murmur.store.checks import Declared, check_origin, check_pins
 from murmur.store.lock import Lock, lock_path, read_lock
@@ -53,7 +54,10 @@ class Examined:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Prepared:
-    """A launch that nothing speaks against so far. `stored` and `grants` go by full name."""
+    """A launch that nothing speaks against so far. `stored` and `grants` go by full name.
+
+    `script` is the component of a script capsule, None for an agent.
+    """
 
     launch: Launch
     config: Config
@@ -65,6 +69,7 @@ class Prepared:
     platform: str
     stored: Mapping[str, StoredArtifact]
     grants: Mapping[str, EntryGrants]
+    script: Path | None
     warnings: tuple[Diagnostic, ...]
     notices: tuple[str, ...]
 
@@ -76,6 +81,11 @@ class Prepared:
     def may_start_commands(self) -> bool:
         """Whether the capsule can have a subprocess. spec/containment.md 8."""
         return can_start_commands(self.capsule)
+
+    def pulled_by(self, name: str) -> str | None:
+        """The session whose pull pinned the artifact of that full name; None for an operator's."""
+        pin = self.lock.find(FullName(name)) if self.lock is not None else None
+        return pin.session if pin is not None else None
 
     @property
     def home_inside(self) -> bool:
@@ -102,12 +112,13 @@ def examine(launch: Launch) -> Examined:
 def prepare(launch: Launch) -> Prepared:
     """Checks everything that needs no directory. Raises the first refusal of the documented order.
 
-    E-MAN-*, E-CAP-*, E-RUN-003, 005, 006, 008, 043, E-IO-003.
+    E-MAN-*, E-CAP-*, E-RUN-003, 004, 005, 006, 008, 043, E-IO-003.
     """
     examined = examine(launch)
     loaded, capsule, config = examined.loaded, examined.capsule, examined.config
     refuse_unserved(capsule, launch.manifest.name)
     place = work_place(launch.flags.workdir, launch.directory)
+    check_flags(launch, capsule)
     check_driver(capsule, launch.manifest)
     lock = read_lock(lock_path(launch.directory))
     platform = host_platform()
@@ -139,6 +150,7 @@ def prepare(launch: Launch) -> Prepared:
             artifact.name.text: stored for artifact, stored in zip(declared, found, strict=True)
         },
         grants=grants,
+        script=script,
         warnings=(*loaded.warnings, *warnings, *_warn_home_inside(launch, place)),
         notices=(*config.warnings, *notices(capsule)),
     )
@@ -163,10 +175,26 @@ def _warn_home_inside(launch: Launch, place: WorkPlace) -> tuple[Diagnostic, ...
     return ()
 
 
+def check_flags(launch: Launch, capsule: Capsule) -> None:
+    """Raises E-IO-003 for a flag that a script capsule has no use for."""
+    if capsule.inference is not None:
+        return
+    for flag, given in (("--system-prompt", launch.flags.system_prompt),):
+        if given is not None:
+            raise error(
+                "E-IO-003",
+                what=flag,
+                reason=f"{launch.manifest.name} has no inference: block, and the flag is an "
+                "agent capsule's",
+                hint="leave the flag out, or declare inference:",
+            )
+
+
 def check_driver(capsule: Capsule, manifest: Path) -> None:
     """Raises E-RUN-005 for an agent capsule without a driver, E-RUN-006 for one it lacks."""
     inference = capsule.inference
-    assert inference is not None  # a script capsule was refused above
+    if inference is None:
+        return  # a script capsule has none
     if inference.driver is None:
         raise error("E-RUN-005", file=manifest.name)
     entry = capsule.artifact(inference.driver.artifact)

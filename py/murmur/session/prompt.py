@@ -52,7 +52,8 @@ def read_prompt(launch: Launch, capsule: Capsule) -> ConfiguredPrompt:
     A skill bound as the prompt is read by its artifact, not here.
     """
     inference = capsule.inference
-    assert inference is not None
+    if inference is None:
+        return ConfiguredPrompt("", "none", ())
     appended = tuple(
         _read(launch.directory, "inference.instruction_files", path)
         for path in inference.instruction_files

@@ -12,6 +12,16 @@ from murmur.read_only.declarations import read_declarations
 from murmur.read_only.subtrees import subtrees
 from murmur.session.inventory import Tool, ToolKind
 from murmur.session.shell_text import BadCommand, read_command
+from murmur.session.stage import Staged
+
+
+def protection_of(staged: Staged) -> "Protection | None":
+    """The check of a session's calls; None for a capsule that declares no read-only paths."""
+    rules = staged.capsule.capabilities.read_only
+    if not rules:
+        return None
+    scopes = {name: each.scope for name, each in staged.prepared.grants.items()}
+    return Protection(str(staged.directories.work), rules, staged.tools.values(), scopes)
 
 
 class Protection:

@@ -1,34 +1,22 @@
 """The task loop of a session and how the launch ends. spec/sessions.md 9 and 21."""
 
 import contextlib
-import dataclasses
 import math
 import threading
 import time
 from collections.abc import Mapping
 from typing import Final
 
-from murmur.core.diagnostics import Diagnostic, MurmurError, error
+from murmur.core.diagnostics import MurmurError, error
 from murmur.core.streams import complain
 from murmur.core.tasks import TaskNotOpen, TaskState
 from murmur.session.attempt import Ending, canceled
 from murmur.session.notices import keep
+from murmur.session.outcome import Outcome
 from murmur.session.start import Session
 from murmur.session.task_runner import is_local
 
 _IDLE_SECONDS: Final = 30.0
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Outcome:
-    """What `mur run` prints and exits with: a status word and, for a failure, its errors."""
-
-    status: str
-    errors: tuple[Diagnostic, ...] = ()
-
-    @property
-    def exit_code(self) -> int:
-        return 0 if self.status == "ok" else 1
 
 
 def run_tasks(session: Session) -> Outcome:

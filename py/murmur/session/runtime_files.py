@@ -34,9 +34,10 @@ def write_runtime_files(staged: "Staged") -> None:
         for tool in staged.tools.values():
             if tool.artifact is None:
                 _write_shell_tool(root, tool)
-        manifest = staged.prepared.loaded.text.encode("utf-8")
-        root.write_atomic("runtime/murmur.yaml", manifest, _PUBLIC)
-        write_page(staged, url="")
+        if staged.capsule.inference is not None:
+            manifest = staged.prepared.loaded.text.encode("utf-8")
+            root.write_atomic("runtime/murmur.yaml", manifest, _PUBLIC)
+            write_page(staged, url="")
         if staged.task is not None:
             write_task(root, staged.task)
     except OSError as failure:

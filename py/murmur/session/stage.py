@@ -7,6 +7,7 @@ fails afterwards takes the runtime directory away again.
 import dataclasses
 import time
 from collections.abc import Mapping
+from pathlib import Path
 
 from murmur.core.diagnostics import Diagnostic
 from murmur.core.home import open_home
@@ -16,9 +17,9 @@ from murmur.inference.limits import ModelLimits
 from murmur.manifest.capsule import Capsule
 from murmur.manifest.warnings import manifest_warnings
 from murmur.session.artifacts import (
-    Scratch,
     StagedArtifact,
     compile_artifacts,
+    compiled_cache,
     open_payloads,
     tool_of,
 )
@@ -50,7 +51,8 @@ from murmur.store.names import FullName
 class Staged:
     """A session that is ready to be launched.
 
-    `started_at` is Unix milliseconds; `scratch` holds compiled forms that the cache did not keep.
+    `started_at` is Unix milliseconds; `scratch` holds compiled forms that the cache did not keep;
+    `script` is the program of a script capsule, None for an agent.
     """
 
     prepared: Prepared
@@ -64,12 +66,35 @@ class Staged:
     gateways: Mapping[str, EntryGateway]
     limits: ModelLimits
     prompt: ConfiguredPrompt
+    script: Script | None
     task: str | None
     warnings: tuple[Diagnostic, ...]
 
     @property
     def capsule(self) -> Capsule:
         return self.prepared.capsule
+
+    def compiled_forms(self) -> list[Path]:
+        """The compiled form of every component."""
+        forms = [each.compiled for each in self.artifacts.values() if each.compiled is not None]
+        return forms if self.script is None else [*forms, self.script.compiled]
+
+    def pulled_earlier(self) -> list[dict[str, object]]:
+        """The staged artifacts whose pin an earlier session's pull wrote, in staging order."""
+        found: list[dict[str, object]] = []
+        for name, artifact in self.artifacts.items():
+            session = self.prepared.pulled_by(name)
+            if session is not None:
+                found.append(
+                    {
+                        "name": name,
+                        "version": artifact.entry.version,
+                        "origin": "runtime",
+                        "session": session,
+                        "trust": "untrusted",
+                    }
+                )
+        return found
 
     def discard(self) -> None:
         """Removes what a session does not leave behind: runtime directory and scratch folder.
@@ -119,6 +144,7 @@ def stage(prepared: Prepared, guests: Guests) -> Staged:
             gateways=gateways,
             limits=limits,
             prompt=prompt,
+            script=script,
             task=task,
             warnings=(
                 *prepared.warnings,
@@ -174,4 +200,14 @@ def _write_first_lock(prepared: Prepared, artifacts: Mapping[str, StagedArtifact
         Pin(name=FullName(name), resolved_version=artifact.entry.version, any=artifact.sha256)
         for name, artifact in artifacts.items()
     )
-    write_lock(lock_path(prepared.launch.directory), Lock(pins))
+    path = lock_path(prepared.launch.directory)
+    with holding(path.parent):
+        if read_lock(path) is None:
+            merge_pins(pins, path)
+
+
+def _script(prepared: Prepared, guests: Guests, scratch: Scratch) -> Script | None:
+    if prepared.script is None:
+        return None
+    cache = compiled_cache(prepared)
+    return compile_component(prepared.script, prepared.launch, guests, cache, scratch)

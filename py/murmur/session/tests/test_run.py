@@ -8,7 +8,8 @@ import pytest
 
 from murmur.core.tasks import Acceptance, TaskState
 from murmur.guest.calls import GuestResult, ToolResult
-from murmur.session.run import Outcome, end_session, idle_seconds, run_tasks
+from murmur.session.outcome import Outcome
+from murmur.session.run import end_session, idle_seconds, run_tasks
 from murmur.session.tests.scripted import Rig, rig, says, until_cancelled
 
 DOWN = ToolResult("error", summary="down")
