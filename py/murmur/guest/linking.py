@@ -28,6 +28,7 @@ from murmur.guest.questions import (
     CONVERSATION_INTERFACE,
     INFERENCE_INTERFACE,
     INVOKE_INTERFACE,
+    LIFECYCLE_INTERFACE,
     MANAGE_INTERFACE,
     MESSAGE_INTERFACE,
     PROCESS_INTERFACE,
@@ -102,6 +103,19 @@ ASKED: Final[Mapping[str, tuple[Asked, ...]]] = {
 }
 """Every function that is a question, by interface. spec/artifacts.md 3."""
 
+HANDLERS: Final = (
+    "on-stage",
+    "on-session-start",
+    "on-task-start",
+    "on-inference",
+    "on-tool-call",
+    "on-shell",
+    "on-compaction",
+    "on-task-end",
+    "on-session-end",
+)
+"""What a hook exports, in the order of the events. spec/artifacts.md 4."""
+
 _RESOURCES: Final[Mapping[str, Mapping[str, int]]] = {PROCESS_INTERFACE: {"connection": 1}}
 """The host resources of an interface and the number of each one's type."""
 
@@ -109,7 +123,14 @@ _TOOL: Final = (TASK_INTERFACE, STREAM_INTERFACE, PROCESS_INTERFACE)
 SERVED: Final[Mapping[Role, tuple[str, ...]]] = {
     "tool": _TOOL,
     "driver": _TOOL,
-    "hook": (INFERENCE_INTERFACE, TOKENS_INTERFACE, TASK_IO_INTERFACE, CONVERSATION_INTERFACE),
+    # The last for its types, which the others use: some tools import its functions along with them.
+    "hook": (
+        INFERENCE_INTERFACE,
+        TOKENS_INTERFACE,
+        TASK_IO_INTERFACE,
+        CONVERSATION_INTERFACE,
+        LIFECYCLE_INTERFACE,
+    ),
     "capsule": (
         MANAGE_INTERFACE,
         SHELL_INTERFACE,
@@ -195,6 +216,8 @@ def new_linker(engine: Engine, bridge: Bridge, served: tuple[str, ...]) -> Linke
         for interface in served:
             if interface == STREAM_INTERFACE:
                 _add_stream(root, bridge)
+            elif interface == LIFECYCLE_INTERFACE:
+                _add_lifecycle(root)
             else:
                 _add_asked(root, bridge, interface)
     return linker
@@ -227,6 +250,15 @@ def _add_stream(root: LinkerInstance, bridge: Bridge) -> None:
     with root.add_instance(STREAM_INTERFACE) as stream:
         for kind, names in _STREAM_FUNCTIONS.items():
             stream.add_func(kind, forward(kind, names))
+
+
+def _add_lifecycle(root: LinkerInstance) -> None:
+    def nobody(store: StoreContext, event: Any) -> Any:
+        raise WasmtimeError("a hook's events are the runtime's to tell")
+
+    with root.add_instance(LIFECYCLE_INTERFACE) as lifecycle:
+        for name in HANDLERS:
+            lifecycle.add_func(name, nobody)
 
 
 def _add_asked(root: LinkerInstance, bridge: Bridge, interface: str) -> None:
