@@ -35,15 +35,19 @@ from murmur.trace.events.peers import PEER_FILE_FETCH, PEER_HANDLE_MINT
 from murmur.trace.events.plans import PLAN_END, PLAN_START, PLAN_STEP, PLAN_STEP_START
 from murmur.trace.events.session import (
     DEADLINE_REACHED,
+    RETENTION,
     SESSION_END,
     SESSION_START,
 )
 from murmur.trace.events.tasks import (
     A2A_TASK_RECEIVED,
+    DONE_CHECK,
     TASK_CANCELED,
     TASK_END,
     TASK_FAILED,
+    TASK_KEPT_WORKING,
     TASK_REJECTED,
+    TASK_REOPENED,
     TASK_START,
 )
 
@@ -52,8 +56,12 @@ EVENTS: Final[Mapping[str, Event]] = {
     for event in (
         SESSION_START,
         SESSION_END,
+        RETENTION,
         DEADLINE_REACHED,
         TASK_START,
+        TASK_KEPT_WORKING,
+        DONE_CHECK,
+        TASK_REOPENED,
         TASK_END,
         TASK_FAILED,
         TASK_CANCELED,

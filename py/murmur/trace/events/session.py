@@ -93,3 +93,17 @@ DEADLINE_REACHED: Final = Event(
         optional("secs", Kind.U64, "the deadline as it was given"),
     ),
 )
+
+
+RETENTION: Final = Event(
+    "retention",
+    Parent.SESSION,
+    "what this launch removed by trace.retain or context.retain, a line for each reason",
+    (
+        field("store", Kind.TEXT, "session records or conversations", "sessions", "records"),
+        field("reason", Kind.TEXT, "the key", "max_sessions", "max_age", "max_messages"),
+        field("removed", Kind.U32, "targets removed or, for max_messages, trimmed"),
+        field("targets", Kind.TEXTS, "session ids or context ids"),
+        optional("messages_dropped", Kind.U64, "only for max_messages"),
+    ),
+)

@@ -3,7 +3,7 @@
 from typing import Final
 
 from murmur.trace.catalogue import Event, Kind, Parent, field, nullable, optional
-from murmur.trace.events.fields import ERROR_BYTES, TRUST
+from murmur.trace.events.fields import DURATION, ERROR_BYTES, TRUST
 
 EXIT_STATUSES: Final = (
     "ok",
@@ -84,6 +84,58 @@ TASK_FAILED: Final = Event(
             "runtime_error",
         ),
         field("reason", Kind.TEXT, "why; whole in out/result.txt", limit=ERROR_BYTES),
+    ),
+)
+
+
+TASK_REOPENED: Final = Event(
+    "task_reopened",
+    Parent.TASK,
+    "another attempt follows the one that ended",
+    (
+        field("task_id", Kind.TEXT, "the task"),
+        field("hook_name", Kind.TEXT, "who asked; `lifecycle.done_check` for the manifest's check"),
+        field("reason", Kind.TEXT, "the feedback", limit=ERROR_BYTES),
+        field("reopen_number", Kind.U32, "from 1"),
+        field("attempt_context", Kind.TEXT, "what it starts from", "continued", "restarted"),
+        nullable("turns_remaining", Kind.U32, "turns left to the task; null is no cap"),
+    ),
+)
+
+
+TASK_KEPT_WORKING: Final = Event(
+    "task_kept_working",
+    Parent.TASK,
+    "a turn end was answered with lifecycle.keep_working.message",
+    (
+        field("task_id", Kind.TEXT, "the task"),
+        field("number", Kind.U32, "from 1"),
+        nullable("turns_remaining", Kind.U32, "turns left to the task; null is no cap"),
+    ),
+)
+
+
+DONE_CHECK: Final = Event(
+    "done_check",
+    Parent.TASK,
+    "lifecycle.done_check.command was run at the end of an attempt",
+    (
+        field("task_id", Kind.TEXT, "the task"),
+        field("number", Kind.U32, "runs within the task, from 1"),
+        field("command", Kind.TEXT, "the command as declared"),
+        field(
+            "outcome",
+            Kind.TEXT,
+            "how it ended",
+            "passed",
+            "failed",
+            "timed_out",
+            "stopped",
+            "not_started",
+        ),
+        optional("exit_code", Kind.I32, "absent when it never ran to an end"),
+        optional("resource_limit", Kind.TEXT, "the limit that ended it"),
+        DURATION,
     ),
 )
 
