@@ -6,27 +6,18 @@ scope bounds all of its commands together.
 
 import contextlib
 import dataclasses
-import os
 import threading
 import time
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from murmur.core.diagnostics import error, warning
-from murmur.core.safefs import Root, open_root
-from murmur.manifest import limits
-from murmur.sandbox import resources
+from murmur.core.diagnostics import warning
 from murmur.sandbox.cgroup import Scope, create_scope, sweep, try_scope
 from murmur.sandbox.environment import command_environment
 from murmur.sandbox.hierarchy import Blocked
-from murmur.sandbox.policy import (
-    CommandPolicy,
-    Demands,
-    Folders,
-    UnusableFolder,
-    derive,
-)
+from murmur.sandbox.policy import CommandPolicy
 from murmur.sandbox.session import CommandSession, open_session
+from murmur.session.command_policy import command_policy
+from murmur.session.demands import command_resources
 from murmur.session.egress import open_egress
 from murmur.session.guest_calls import identity_environment, inference_environment
 from murmur.session.notices import tell
@@ -131,7 +122,7 @@ def open_scope(staged: Staged) -> Scope | None:
         return None
     with contextlib.suppress(OSError):
         sweep()  # of runtimes that were killed
-    demanded = _resources(staged.capsule.capabilities.resources)
+    demanded = command_resources(staged.capsule.capabilities.resources)
     workdir = str(staged.directories.work)
     if not staged.prepared.config.cgroup_optional:
         scope = create_scope(staged.session_id, demanded, workdir)
@@ -152,43 +143,14 @@ def open_commands(staged: Staged, scope: Scope | None, url: str) -> Commands | N
 
     What they reach of the world is served by the running event loop.
 
-    Raises E-IO-003 for a work folder of another owner.
+    Raises E-IO-003 as `command_policy` does.
     """
     if not staged.prepared.may_start_commands:
         return None
     capabilities = staged.capsule.capabilities
-    directories = staged.directories
     host = staged.prepared.launch.environ
     assert capabilities.shell is not None
-    demands = Demands(
-        shell_allow=capabilities.shell_allow,
-        network=bool(capabilities.network_allow),
-        workdir_exec=capabilities.workdir_exec,
-        resources=_resources(capabilities.resources),
-    )
-    folders = Folders(
-        workdir=str(directories.work),
-        runtime=str(directories.visible_runtime),
-        records=str(directories.records),
-        temp=str(directories.temporary),
-        home=str(directories.commands_home),
-    )
-    try:
-        with host_facts(staged) as facts:
-            policy = derive(
-                staged.containment.reading,
-                folders,
-                demands,
-                host.get("PATH", "/usr/bin:/bin"),
-                facts,
-            )
-    except (UnusableFolder, OSError) as failure:
-        raise error(
-            "E-IO-003",
-            what="the work folder cannot be used by contained commands",
-            reason=str(failure),
-            hint="run mur as the folder's owner, or give --workdir another folder",
-        ) from None
+    policy = command_policy(staged)
     env = command_environment(
         host,
         inference_environment(staged) | identity_environment(staged, url),
@@ -200,30 +162,3 @@ def open_commands(staged: Staged, scope: Scope | None, url: str) -> Commands | N
     )
     session = open_session(policy, scope, staged.containment.helper, open_egress(staged))
     return Commands(staged, policy, scope, session, env)
-
-
-@contextlib.contextmanager
-def host_facts(staged: Staged) -> Iterator[Root | None]:
-    """Where facts on interpreters are kept between sessions; None where they cannot be kept.
-
-    None as well with a home in the work folder: a command could write there what the next session
-    grants.
-    """
-    if staged.prepared.home_inside:
-        yield None
-        return
-    with contextlib.ExitStack() as held:
-        facts = None
-        try:
-            home = held.enter_context(open_root(staged.prepared.launch.home.root))
-            facts = held.enter_context(home.sub("host_facts", create=True))
-            os.fchmod(facts.fileno(), 0o700)
-        except OSError:
-            facts = None
-        yield facts
-
-
-def _resources(declared: limits.Resources) -> resources.Resources:
-    """The manifest's ceilings as the sandbox takes them; the field names are the same."""
-    wanted = {field.name for field in dataclasses.fields(resources.Resources)}
-    return resources.Resources(**{name: getattr(declared, name) for name in wanted})

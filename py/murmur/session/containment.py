@@ -22,9 +22,11 @@ from murmur.sandbox.probe import (
     read_host,
     unread_host,
 )
+from murmur.session.directories import WorkPlace
+from murmur.session.entrypoints import DEFAULT_PATH, Search, compiler_warnings, script_refusal
 from murmur.session.floors import Floor, can_start_commands, weaker
+from murmur.session.launch import Launch
 from murmur.session.prepare import Prepared
-from murmur.session.scope.unestablished import UNESTABLISHED
 
 CLASS_OF: Final[dict[Tier, ClassName]] = {
     "Sealed": "sealed",
@@ -68,18 +70,22 @@ class Containment:
     @property
     def tier(self) -> Tier:
         """The tier that commands get."""
-        return applied_tier(self.reading)
+        return applied_tier(self.reading, sealed=self.declared == "sealed")
 
 
 def decide_containment(prepared: Prepared) -> Containment:
     """Reads the host once and decides for a launch.
 
-    Raises E-CAP-003 for a floor that is not met, E-CAP-004 for a staged runtime below `sealed`, and
-    E-CAP-005 for a capsule that can start commands on a host that cannot give them a network
-    namespace.
+    Raises E-CAP-003 for a floor that is not met, E-CAP-004 for a staged runtime below `sealed`,
+    E-CAP-006 for scripts that a composed root could not start, and E-CAP-005 for a capsule that can
+    start commands on a host that cannot give them a network namespace.
     """
     found = read_containment(
-        prepared.capsule, prepared.floor, prepared.lifecycle, home_inside=prepared.home_inside
+        prepared.capsule,
+        prepared.floor,
+        prepared.lifecycle,
+        home_inside=prepared.home_inside,
+        search=search_of(prepared.launch, prepared.place),
     )
     if found.refusals:
         raise found.refusals[0]
@@ -95,22 +101,35 @@ class Host:
     missing: str = ""
 
 
+def search_of(launch: Launch, place: WorkPlace) -> Search:
+    """Where a launch looks for the names of `shell.allow`."""
+    path = launch.environ.get("PATH", DEFAULT_PATH)
+    return Search(path, (str(place.root), str(launch.home.root.resolve() / "records")))
+
+
 def read_containment(
-    capsule: Capsule, floor: Floor, lifecycle: Lifecycle, *, home_inside: bool
+    capsule: Capsule, floor: Floor, lifecycle: Lifecycle, *, home_inside: bool, search: Search
 ) -> Containment:
     """Reads the host once and decides; what a launch would be refused for is data here.
 
     `home_inside` says whether `~/.murmur` lies in the workdir.
     """
-    return contain(_read(), capsule, floor, lifecycle, home_inside=home_inside)
+    return contain(_read(), capsule, floor, lifecycle, home_inside=home_inside, search=search)
 
 
 def contain(
-    host: Host, capsule: Capsule, floor: Floor, lifecycle: Lifecycle, *, home_inside: bool
+    host: Host,
+    capsule: Capsule,
+    floor: Floor,
+    lifecycle: Lifecycle,
+    *,
+    home_inside: bool,
+    search: Search,
 ) -> Containment:
     """The decision for a host as it was read; `home_inside` as in `read_containment`."""
     reading, missing = host.reading, host.missing
-    achieved = CLASS_OF[applied_tier(reading)]
+    tier = applied_tier(reading, sealed=floor.declared == "sealed")
+    achieved = CLASS_OF[tier]
     capped = _cap(capsule, home_inside)
     if capped:
         achieved = "advisory"
@@ -120,7 +139,11 @@ def contain(
     warnings: list[Diagnostic] = []
     notes: list[str] = []
     if can_start_commands(capsule):
-        warnings, notes = _command_warnings(capsule, lifecycle, reading)
+        warnings, notes = _command_warnings(capsule, lifecycle, reading, tier)
+    scripts = None
+    if floor.declared == "sealed":
+        scripts = script_refusal(capsule, search)
+        warnings += compiler_warnings(capsule, search)
     return Containment(
         helper=host.helper,
         reading=reading,
@@ -129,7 +152,9 @@ def contain(
         achieved=achieved,
         shortfall=shortfall or None,
         home_inside=home_inside,
-        refusals=tuple(_refusals(capsule, floor, achieved, shortfall, fix, reading, missing)),
+        refusals=tuple(
+            _refusals(capsule, floor, achieved, shortfall, fix, reading, missing, scripts)
+        ),
         warnings=tuple(warnings),
         notes=tuple(notes),
     )
@@ -161,8 +186,6 @@ def _shortfall(reading: HostReading, floor: Floor, capped: str, missing: str) ->
         return capped, ""
     if missing:
         return missing, _KEEP_HELPER
-    if floor.declared == "sealed" and reading.tier == "Sealed":
-        return UNESTABLISHED["composed root"], ""
     return class_refusal(reading, floor.declared)
 
 
@@ -174,6 +197,7 @@ def _refusals(
     fix: str,
     reading: HostReading,
     missing: str,
+    scripts: MurmurError | None,
 ) -> list[MurmurError]:
     found: list[MurmurError] = []
     if shortfall:
@@ -191,6 +215,8 @@ def _refusals(
     if shell is not None and shell.staged_runtime and floor.declared != "sealed":
         binaries = ", ".join(grant.binary for grant in shell.staged_runtime)
         found.append(error("E-CAP-004", binaries=binaries, floor=floor.declared))
+    if scripts is not None:
+        found.append(scripts)
     if can_start_commands(capsule) and reading.linux and not reading.network.ok:
         why, fix = (missing, _KEEP_HELPER) if missing else network_refusal(reading)
         found.append(error("E-CAP-005", reason=why, fix=fix))
@@ -198,33 +224,54 @@ def _refusals(
 
 
 def _command_warnings(
-    capsule: Capsule, lifecycle: Lifecycle, reading: HostReading
+    capsule: Capsule, lifecycle: Lifecycle, reading: HostReading, tier: Tier
 ) -> tuple[list[Diagnostic], list[str]]:
     capabilities = capsule.capabilities
     warnings: list[Diagnostic] = []
     notes: list[str] = []
     if reading.userns_grant == "restriction_disabled_host_wide":
         warnings.append(warning("W-SEC-013"))
-    if not reading.linux:
-        warnings.append(warning("W-SEC-001"))
-    elif not reading.landlock.ok:
-        warnings.append(warning("W-SEC-002", reason=reading.landlock.reason))
-    else:
-        warnings.append(
-            warning(
-                "W-SEC-005",
-                mechanism="Landlock, seccomp, namespaces of their own and a cgroup",
-                exceptions="file names and sizes outside the granted folders can be seen, and "
-                "what the granted binaries and libraries hold can be read",
-            )
-        )
+    warnings += _tier_warnings(capsule, reading, tier)
     loaders = [name for name in capabilities.shell_allow if loads_native_code(name, name)]
     if loaders:
         binaries = ", ".join(loaders)
         warnings.append(warning("W-SEC-036", binaries=binaries))
         notes.append(f"Native code in the work folder can be loaded by {binaries}.")
+    if tier == "Sealed":
+        notes.append(
+            "Commands see a file system of their own: the folders named here, /tmp, /usr and parts "
+            "of /etc. Nothing else of this machine exists for them."
+        )
     if capabilities.workdir_exec:
         notes.append("Programs in the work folder can be run (filesystem.workdir_exec).")
     if (lifecycle.task_acceptance, lifecycle.after_task) != ("queue", "sleep"):
         warnings.append(warning("W-SEC-022"))
     return warnings, notes
+
+
+def _tier_warnings(capsule: Capsule, reading: HostReading, tier: Tier) -> list[Diagnostic]:
+    """What commands run behind at this tier, and what it leaves open. spec/containment.md 25."""
+    capabilities = capsule.capabilities
+    if tier == "Environment-only":
+        unreined = "bash" in capabilities.shell_allow and capabilities.network_allow
+        return [warning("W-SEC-001"), *([warning("W-SEC-003")] if unreined else [])]
+    if tier == "Seccomp-only":
+        return [warning("W-SEC-002", reason=reading.landlock.reason)]
+    what = "Landlock, seccomp, namespaces of their own and a cgroup"
+    if tier == "Sealed":
+        return [
+            warning(
+                "W-SEC-005",
+                mechanism=f"a root of their own, {what}",
+                exceptions="what the granted folders, /usr and the public parts of /etc hold can "
+                "be read",
+            )
+        ]
+    return [
+        warning(
+            "W-SEC-005",
+            mechanism=what,
+            exceptions="file names and sizes outside the granted folders can be seen, and "
+            "what the granted binaries and libraries hold can be read",
+        )
+    ]

@@ -17,7 +17,7 @@ from murmur.manifest.segments import (
     check_record_store,
 )
 from murmur.manifest.warnings import manifest_warnings
-from murmur.session.containment import Containment, read_containment
+from murmur.session.containment import Containment, read_containment, search_of
 from murmur.session.directories import WorkPlace, check_workdir, holds_home, work_place
 from murmur.session.gateways import foresee_keys
 from murmur.session.grants import Shapes, capsule_rules, check_shapes
@@ -67,13 +67,18 @@ def explain_examined(examined: Examined, shapes: Shapes, place: WorkPlace) -> Ex
     launch, capsule = examined.launch, examined.capsule
     lifecycle = resolve_lifecycle(launch, capsule.lifecycle)
     containment = read_containment(
-        capsule, examined.floor, lifecycle, home_inside=holds_home(place, launch.home)
+        capsule,
+        examined.floor,
+        lifecycle,
+        home_inside=holds_home(place, launch.home),
+        search=search_of(launch, place),
     )
     subject = Subject(
         capsule=capsule,
         place=place,
         home=launch.home,
         containment=containment,
+        config=examined.config,
         scopes=shapes.scopes,
         environ=launch.environ,
     )

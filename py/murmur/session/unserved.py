@@ -65,12 +65,6 @@ def _artifacts(capsule: Capsule) -> Iterator[str]:
 
 def _capabilities(capsule: Capsule) -> Iterator[str]:
     granted = capsule.capabilities
-    if granted.unix_sockets:
-        yield "capabilities.network.unix_sockets"
-    if granted.shell and granted.shell.interpreter_runtime:
-        yield "capabilities.shell.interpreter_runtime"
-    if granted.shell and granted.shell.staged_runtime:
-        yield "capabilities.shell.staged_runtime"
     for name, value in (
         ("conversation", granted.conversation),
         ("harness", granted.harness),
@@ -90,6 +84,7 @@ def _capabilities(capsule: Capsule) -> Iterator[str]:
 def _inference(capsule: Capsule) -> Iterator[str]:
     inference = capsule.inference
     if inference is None:
+        yield "a capsule without inference: (a script capsule)"
         return
     if inference.transport == "process":
         yield "inference.transport: process"

@@ -9,11 +9,10 @@ from typing import Final, Literal, cast
 
 from murmur.core.config import Config
 from murmur.core.diagnostics import Diagnostic, MurmurError, error, warning
-from murmur.manifest import limits
 from murmur.manifest.capsule import Capsule
-from murmur.sandbox import resources
 from murmur.sandbox.cgroup import Scope, try_scope
 from murmur.sandbox.hierarchy import Blocked
+from murmur.session.demands import command_resources
 from murmur.session.floors import can_start_commands
 from murmur.session.scope.model import CgroupScope, IoMax
 from murmur.session.scope.report import Bounds
@@ -32,12 +31,6 @@ class Preview:
     warning: Diagnostic | None = None
     refusal: MurmurError | None = None
     swap_bounded: bool | None = None
-
-
-def command_resources(declared: limits.Resources) -> resources.Resources:
-    """The manifest's ceilings as the sandbox takes them; the field names are the same."""
-    wanted = {field.name for field in dataclasses.fields(resources.Resources)}
-    return resources.Resources(**{name: getattr(declared, name) for name in wanted})
 
 
 def session_bounds(capsule: Capsule, scope: Scope | None) -> Bounds:

@@ -10,21 +10,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from murmur.core.config import Config
 from murmur.core.home import Home
 from murmur.manifest.capsule import Capsule
 from murmur.manifest.grants import Capabilities
 from murmur.manifest.session import FileExport, PeerFileExport
 from murmur.read_only.interpreters import advisory_for
-from murmur.sandbox.policy import Demands, Foreseen, foresee
+from murmur.sandbox.policy import Foreseen, foresee
 from murmur.sandbox.probe import MECHANISMS
 from murmur.session.containment import Containment
+from murmur.session.demands import command_demands
 from murmur.session.directories import WorkPlace, records_name
+from murmur.session.entrypoints import DEFAULT_PATH
 from murmur.session.grants import state_stores
 from murmur.session.scope import model
 from murmur.session.scope.model import SESSION_ID, HostDirectory, ScopeReport
 from murmur.session.scope.routes import Guests, routes
-
-DEFAULT_PATH: Final = "/usr/bin:/bin"
 
 _METADATA: Final = (
     "names, sizes and times of files outside the granted folders can be seen",
@@ -54,6 +55,7 @@ class Subject:
     place: WorkPlace
     home: Home
     containment: Containment
+    config: Config
     scopes: Mapping[str, str | None]
     environ: Mapping[str, str]
 
@@ -68,12 +70,7 @@ class Subject:
 
     def foreseen(self) -> Foreseen:
         """What host and demands decide between them; runs allowlisted interpreters to ask them."""
-        granted = self.capsule.capabilities
-        demands = Demands(
-            shell_allow=granted.shell_allow,
-            network=bool(granted.network_allow),
-            workdir_exec=granted.workdir_exec,
-        )
+        demands = command_demands(self.capsule, self.containment, self.config, self.home)
         work = os.path.realpath(self.work)
         writable = (work, f"{self.records}/tmp", f"{self.records}/home")
         path = self.environ.get("PATH", DEFAULT_PATH)
@@ -126,7 +123,7 @@ def scope_report(
         declared_needs=(),
         pinned_programs=(),
         name_resolution=seen.name_resolution if seen else (),
-        host_paths=(),
+        host_paths=_host_paths(seen),
         exports_files=_file_export(exports.files),
         peer_files=_peer_file_export(exports.peer_files),
         peer_tasks=exports.peer_tasks is not None and exports.peer_tasks.accept,
@@ -193,6 +190,17 @@ def _derived(seen: Foreseen | None) -> tuple[model.DerivedRuntime, ...]:
     )
 
 
+def _host_paths(seen: Foreseen | None) -> tuple[model.HostPath, ...]:
+    if seen is None:
+        return ()
+    return tuple(
+        model.HostPath(
+            each.path, each.declared, each.access, each.mechanism, each.credential_location
+        )
+        for each in seen.host_paths
+    )
+
+
 def _host_directory(path: str) -> HostDirectory:
     return HostDirectory(path, Path(path).is_dir())
 
@@ -211,8 +219,10 @@ def _peer_file_export(declared: PeerFileExport | None) -> model.PeerFileExport |
 
 def boundary(containment: Containment) -> model.Boundary:
     """How far the tier in force mediates paths."""
-    if containment.tier in ("Full", "Sealed"):
-        inside = (_HOME_INSIDE,) if containment.home_inside else ()
+    inside = (_HOME_INSIDE,) if containment.home_inside else ()
+    if containment.tier == "Sealed":
+        return model.Boundary("absent", inside)
+    if containment.tier == "Full":
         return model.Boundary("enforced", (*inside, *_METADATA, _HOME_PROBE))
     return model.Boundary("advisory", (*_UNMEDIATED, _HOME_PROBE))
 
@@ -223,7 +233,8 @@ def _kept(path: str, containment: Containment) -> model.KeptDirectory:
         return model.KeptDirectory(path, False, None, _HOME_INSIDE)
     if containment.tier not in ("Full", "Sealed"):
         return model.KeptDirectory(path, False, None, "no mechanism of this host mediates paths")
-    return model.KeptDirectory(path, True, "landlock", None)
+    mounted = containment.tier == "Sealed"
+    return model.KeptDirectory(path, True, "mountns+landlock" if mounted else "landlock", None)
 
 
 def _temporary(subject: Subject, seen: Foreseen | None) -> model.TempDirectory:

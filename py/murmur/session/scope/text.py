@@ -11,6 +11,7 @@ from murmur.core.diagnostics import printable
 from murmur.session.floors import Floor
 from murmur.session.scope.model import (
     HostDirectory,
+    HostPath,
     KeptDirectory,
     ScopeReport,
     TempDirectory,
@@ -135,7 +136,7 @@ def _grants(report: ScopeReport) -> list[str]:
         *_list("derived interpreter runtime", _derived(report)),
         *_list("trust store", map(_directory, report.trust_store)),
         *_list("name resolution", report.name_resolution),
-        f"  host paths: {UNESTABLISHED['host paths']}",
+        *_list("host paths", map(_host_path, report.host_paths)),
         f"  declared needs: {UNESTABLISHED['declared needs']}",
         f"  pinned programs: {UNESTABLISHED['pinned programs']}",
         *_list("state stores", (f"{each.artifact}: {each.store}" for each in report.state_stores)),
@@ -231,6 +232,12 @@ def _status(status: str, held: str | None, reason: str | None) -> str:
 
 def _directory(each: HostDirectory) -> str:
     return f"{each.path} (list_dir)" if each.list_dir else each.path
+
+
+def _host_path(each: HostPath) -> str:
+    how = each.mechanism if each.mechanism != "none" else "not granted"
+    secrets = ", a place of credentials" if each.credential_location else ""
+    return f"{each.path} ({each.access}, {how}{secrets})"
 
 
 def _yes(value: bool) -> str:

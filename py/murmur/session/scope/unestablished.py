@@ -9,9 +9,7 @@ from typing import Final
 
 # Block of --explain-scope or doctor -> the line that stands in it.
 UNESTABLISHED: Final[dict[str, str]] = {
-    "composed root": "this build does not establish a composed root (sealed)",
     "declared needs": "this build does not establish what the programs of its tools need",
     "pinned programs": "this build does not establish the pinned programs of its tools",
-    "host paths": "this build does not establish the operator's host_paths",
     "roster": "this build does not establish roster admission",
 }

@@ -12,6 +12,7 @@ from murmur.core.diagnostics import MurmurError
 from murmur.manifest.parse import load_capsule
 from murmur.sandbox.probe import HostReading, Stage, unread_host, without_linux
 from murmur.session.containment import Containment, Host, contain
+from murmur.session.entrypoints import Search
 from murmur.session.floors import CLASSES, CONFIG, FLAG, MANIFEST, Floor, class_named, strongest
 
 _OK = Stage(True, number=7)
@@ -21,6 +22,7 @@ NO_LANDLOCK = dataclasses.replace(
 )
 NO_NETWORK = dataclasses.replace(SEALED, network=Stage(False, call="unshare", error=1))
 AGENT = "name: a\nversion: '1'\ninference: {model: m, driver: {artifact: local/d}}\n"
+NOWHERE = Search()
 SHELL = AGENT + "capabilities: {shell: {allow: [ls]}}\n"
 
 
@@ -31,10 +33,13 @@ def decide(
     *,
     home_inside: bool = False,
     missing: str = "",
+    search: Search = NOWHERE,
 ) -> Containment:
     capsule = load_capsule(text, "murmur.yaml").capsule
     host = Host(Path("/usr/bin/mur-sandbox"), reading, missing)
-    return contain(host, capsule, floor or Floor(), capsule.lifecycle, home_inside=home_inside)
+    return contain(
+        host, capsule, floor or Floor(), capsule.lifecycle, home_inside=home_inside, search=search
+    )
 
 
 def codes(decided: Containment) -> list[str]:
@@ -116,10 +121,46 @@ def test_why_a_host_is_not_sealed_tells_the_cases_apart(
     assert reason in refused.message and remedy in refused.hint
 
 
-def test_this_build_composes_no_root_and_says_so() -> None:
-    decided = decide(SEALED, Floor("sealed", (FLAG,)))
-    assert decided.achieved == "scoped"
-    assert decided.shortfall == "this build does not establish a composed root (sealed)"
+def test_a_root_is_composed_only_where_the_floor_asks_for_it() -> None:
+    for declared, tier in (("advisory", "Full"), ("scoped", "Full"), ("sealed", "Sealed")):
+        decided = decide(SEALED, Floor(declared, (FLAG,)), SHELL)
+        assert (decided.tier, decided.host, decided.shortfall) == (tier, "sealed", None)
+        assert decided.achieved == ("sealed" if declared == "sealed" else "scoped")
+
+
+def test_a_host_that_cannot_seal_says_what_is_missing() -> None:
+    stuck = dataclasses.replace(SEALED, sealed=Stage(False, call="pivot_root", error=1))
+    decided = decide(stuck, Floor("sealed", (FLAG,)))
+    assert (decided.achieved, codes(decided)) == ("scoped", ["E-CAP-003"])
+    assert "pivot_root" in (decided.shortfall or "")
+    assert codes(decide(stuck, Floor("scoped", (FLAG,)))) == []
+
+
+def test_what_is_in_force_is_said_for_each_tier() -> None:
+    def shown(reading: HostReading, floor: Floor | None = None, text: str = SHELL) -> list[str]:
+        return [each.code for each in decide(reading, floor, text).warnings]
+
+    no_kernel = dataclasses.replace(SEALED, seccomp=Stage(False, call="prctl", error=22))
+    assert "W-SEC-001" in shown(no_kernel)
+    assert "W-SEC-002" in shown(NO_LANDLOCK)
+    assert "W-SEC-005" in shown(SEALED)
+    sealed = decide(SEALED, Floor("sealed", (FLAG,)), SHELL)
+    told = [each.message for each in sealed.warnings if each.code == "W-SEC-005"]
+    assert "a root of their own" in told[0] and "names and sizes" not in told[0]
+    assert "file system of their own" in " ".join(sealed.notes)
+
+
+def test_bash_without_a_kernel_that_keeps_it_from_hosts_is_warned_of() -> None:
+    text = AGENT + "capabilities: {network: {allow: [example.com]}, shell: {allow: [%s]}}\n"
+    assert "W-SEC-003" in [
+        each.code for each in decide(without_linux(), text=text % "bash").warnings
+    ]
+    for reading, binary in ((without_linux(), "sh"), (NO_LANDLOCK, "bash"), (SEALED, "bash")):
+        found = decide(reading, text=text % binary).warnings
+        assert "W-SEC-003" not in [each.code for each in found]
+    assert "W-SEC-003" not in [
+        each.code for each in decide(without_linux(), text=SHELL.replace("ls", "bash")).warnings
+    ]
 
 
 def test_workdir_exec_caps_the_class_and_is_the_reason_whatever_the_host() -> None:
@@ -161,7 +202,7 @@ def test_a_staged_runtime_needs_the_floor_sealed() -> None:
     refused = decide(SEALED, Floor("scoped", (FLAG,)), text).refusals
     assert [each.code for each in refused] == ["E-CAP-004"]
     assert "node, go" in refused[0].message and "scoped" in refused[0].message
-    assert codes(decide(SEALED, Floor("sealed", (FLAG,)), text)) == ["E-CAP-003"]
+    assert codes(decide(SEALED, Floor("sealed", (FLAG,)), text)) == []
 
 
 def test_the_floor_is_checked_before_the_network() -> None:

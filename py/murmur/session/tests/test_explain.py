@@ -62,7 +62,7 @@ def test_a_key_never_reaches_the_report(folder: Path) -> None:
     shown = json.dumps(found.report.as_json())
     shown += "".join(refused.message + refused.hint for refused in found.refusals)
     shown += "".join(warned.message + warned.hint for warned in found.warnings)
-    assert "secret" not in shown
+    assert not [key for key in keys.values() if key in shown]
     assert "E-MAN-003" not in codes(found)
     assert "E-MAN-003" in codes(explained(folder, EVERY_BLOCK))
 

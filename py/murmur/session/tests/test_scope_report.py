@@ -8,6 +8,7 @@ from typing import Any
 import fastjsonschema
 import pytest
 
+from murmur.core.config import Config
 from murmur.core.home import Home
 from murmur.manifest.parse import load_capsule
 from murmur.sandbox.policy import Foreseen
@@ -45,7 +46,7 @@ _NO = Stage(False, call="unshare", error=1, step="namespaces")
 FULL = HostReading(True, _OK, _OK, _OK, _OK, _OK, _OK, _OK, "apparmor_absent")
 NO_LANDLOCK = dataclasses.replace(FULL, landlock=_NO)
 CONTAINED = Guests(True)
-SEEN = Foreseen("Full", {}, {}, (), True, True, True, ("/etc/ssl",), ("/etc/hosts",))
+SEEN = Foreseen("Full", {}, {}, (), True, True, True, ("/etc/ssl",), ("/etc/hosts",), ())
 
 
 def containment(reading: HostReading = FULL, **more: Any) -> Containment:
@@ -78,6 +79,7 @@ def report_of(
         place=work_place(workdir, Path("/project")),
         home=Home(Path("/home/u/.murmur")),
         containment=decided or containment(),
+        config=Config(),
         scopes=declared_scopes(capsule),
         environ={},
     )
@@ -329,14 +331,12 @@ def test_what_a_manifest_quotes_stays_on_its_line() -> None:
 
 def test_the_blocks_that_this_build_does_not_establish_are_these() -> None:
     assert set(UNESTABLISHED) == {
-        "composed root",
         "declared needs",
         "pinned programs",
-        "host paths",
         "roster",
     }
     for line in UNESTABLISHED.values():
         assert line.startswith("this build does not establish ")
     shown = lines_of(report_of(EVERY_BLOCK))
-    for block in ("declared needs", "pinned programs", "host paths"):
+    for block in ("declared needs", "pinned programs"):
         assert f"  {block}: {UNESTABLISHED[block]}" in shown

@@ -1,0 +1,95 @@
+"""What the commands of a staged session may do, decided before the first of them."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+from murmur.core.diagnostics import error
+from murmur.core.safefs import Root, open_root
+from murmur.sandbox import identity
+from murmur.sandbox.policy import CommandPolicy, Folders, UnusableFolder, derive
+from murmur.sandbox.widening import UnusableGrant
+from murmur.session.demands import command_demands
+from murmur.session.entrypoints import DEFAULT_PATH
+from murmur.session.stage import Staged
+
+
+def command_policy(staged: Staged) -> CommandPolicy:
+    """The policy of a staged session.
+
+    Raises E-IO-003 for a work folder of another owner, a grant that would make executable what
+    commands write, and a home that no passwd line can name.
+    """
+    directories = staged.directories
+    launch = staged.prepared.launch
+    demands = command_demands(
+        staged.capsule, staged.containment, staged.prepared.config, launch.home
+    )
+    try:
+        folders = Folders(
+            workdir=str(directories.work),
+            runtime=str(directories.visible_runtime),
+            records=str(directories.records),
+            temp=str(directories.temporary),
+            home=str(directories.commands_home),
+            identity=_identity(staged) if demands.sealed else "",
+        )
+        with host_facts(staged) as facts:
+            return derive(
+                staged.containment.reading,
+                folders,
+                demands,
+                launch.environ.get("PATH", DEFAULT_PATH),
+                facts,
+            )
+    except UnusableGrant as unusable:
+        raise error(
+            "E-IO-003",
+            what=launch.manifest.name,
+            reason=str(unusable),
+            hint="narrow the grant in the manifest",
+        ) from None
+    except (UnusableFolder, ValueError, OSError) as failure:
+        raise error(
+            "E-IO-003",
+            what="the work folder cannot be used by contained commands",
+            reason=str(failure),
+            hint="run mur as the folder's owner, or give --workdir another folder",
+        ) from None
+
+
+def _identity(staged: Staged) -> str:
+    """Writes the passwd and group of a composed root; the folder they lie in."""
+    directories = staged.directories
+    owner = os.fstat(directories.work_root.fileno())
+    texts = {
+        identity.PASSWD: identity.passwd_text(
+            owner.st_uid, owner.st_gid, os.path.realpath(directories.commands_home)
+        ),
+        identity.GROUP: identity.group_text(owner.st_gid),
+    }
+    with directories.runtime_root.sub(identity.FOLDER, create=True, mode=0o700) as folder:
+        for name, text in texts.items():
+            folder.write_atomic(name, os.fsencode(text), mode=0o644)
+    return str(directories.runtime / identity.FOLDER)
+
+
+@contextlib.contextmanager
+def host_facts(staged: Staged) -> Iterator[Root | None]:
+    """Where facts on interpreters are kept between sessions; None where they cannot be kept.
+
+    None as well with a home in the work folder: a command could write there what the next session
+    grants.
+    """
+    if staged.prepared.home_inside:
+        yield None
+        return
+    with contextlib.ExitStack() as held:
+        facts = None
+        try:
+            home = held.enter_context(open_root(staged.prepared.launch.home.root))
+            facts = held.enter_context(home.sub("host_facts", create=True))
+            os.fchmod(facts.fileno(), 0o700)
+        except OSError:
+            facts = None
+        yield facts
