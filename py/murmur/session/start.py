@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from murmur.core.diagnostics import error, warning
 from murmur.core.tasks import Acceptance, Task
+from murmur.guest.calls import ToolInput
 from murmur.guest.client import Guests
 from murmur.inference.driver import DriverClient
 from murmur.inference.gateway import Gateway
@@ -21,7 +22,7 @@ from murmur.session.history import Conversations, Keeping
 from murmur.session.loop import AgentLoop, LoopSettings
 from murmur.session.notices import AT_LAUNCH, lose, say, tell
 from murmur.session.prompt import capsule_block, system_prompt
-from murmur.session.protection import Protection
+from murmur.session.protection import protection_of
 from murmur.session.runtime_files import write_page
 from murmur.session.scope.bounds import session_bounds
 from murmur.session.scope.model import ScopeReport
@@ -79,7 +80,7 @@ def _launch(
     """Puts on `undo` what a launch that fails must take away again."""
     records = staged.directories.records_root
     # First, so that a launch which fails below leaves an empty trace (spec/observability.md 3).
-    trace = _open_trace(staged)
+    trace = open_trace(staged)
     undo.callback(trace.close)
     scope = open_scope(staged)
     if scope is not None:
@@ -98,7 +99,7 @@ def _launch(
     guest_calls = GuestCalls(staged, guests, gateway, url)
     undo.callback(guest_calls.close)
     capture = Capture(staged.capsule.trace.capture, records)
-    _write_session_start(staged, guests, commands, trace, capture)
+    write_session_start(staged, guests, commands, trace, capture)
     lifecycle = staged.prepared.lifecycle
     never_started: list[Callable[[Task], None]] = []
     board = Board(
@@ -119,7 +120,7 @@ def _launch(
     )
 
 
-def _open_trace(staged: Staged) -> TraceWriter:
+def open_trace(staged: Staged) -> TraceWriter:
     """Raises E-RUN-007 when the file cannot be opened."""
     try:
         return TraceWriter(staged.directories.records_root, staged.session_id, _secrets(staged))
@@ -138,16 +139,16 @@ def _secrets(staged: Staged) -> Callable[[], list[str]]:
     return current
 
 
-def _write_session_start(
+def write_session_start(
     staged: Staged,
     guests: Guests,
     commands: Commands | None,
     trace: TraceWriter,
     capture: Capture,
 ) -> None:
+    """The first line, and W-SEC-034 for each route outside the class. Raises E-RUN-007."""
     capsule = staged.capsule
     inference = capsule.inference
-    assert inference is not None and inference.driver is not None
     capabilities = capsule.capabilities
     report = _scope_report(staged, guests, commands)
     granted = {
@@ -155,22 +156,23 @@ def _write_session_start(
         "filesystem": capabilities.filesystem,
         "shell": capabilities.shell_allow,
     }
-    primary = staged.gateways.get(inference.driver.artifact)
+    driver = capsule.driver_entry
+    primary = staged.gateways.get(driver.name) if driver is not None else None
     trace.write(
         "session_start",
         capsule_name=capsule.name,
         capsule_version=capsule.version,
-        model=inference.model or "",
-        max_turns=inference.max_turns,
+        model=(inference.model or "") if inference is not None else "",
+        max_turns=inference.max_turns if inference is not None else None,
         capabilities=[name for name, value in granted.items() if value],
         tools_declared=list(staged.tools),
-        tool_refresh=inference.tool_refresh,
-        runtime_artifacts=[],
+        tool_refresh=inference.tool_refresh if inference is not None else None,
+        runtime_artifacts=staged.pulled_earlier(),
         containment_declared=staged.containment.declared,
         containment_achieved=staged.containment.achieved,
         userns_grant=staged.containment.reading.userns_grant,
         workdir_exec=capabilities.workdir_exec,
-        model_limits=staged.limits.record(),
+        model_limits=staged.limits.record() if inference is not None else None,
         system_prompt_source=staged.prompt.source,
         credential_source=primary.source if primary else "none",
         gateways=[gateway.record() for gateway in staged.gateways.values()],
@@ -208,15 +210,6 @@ def _configured(staged: Staged) -> str | None:
     return text or None
 
 
-def _protection(staged: Staged) -> Protection | None:
-    """The check against read-only paths; None for a capsule that declares none."""
-    rules = staged.capsule.capabilities.read_only
-    if not rules:
-        return None
-    scopes = {name: each.scope for name, each in staged.prepared.grants.items()}
-    return Protection(str(staged.directories.work), rules, staged.tools.values(), scopes)
-
-
 def _runner(
     staged: Staged,
     board: Board,
@@ -249,7 +242,7 @@ def _runner(
         },
         call_tool=lambda artifact, data, attempt: guest_calls.call_tool(
             artifact,
-            data,
+            ToolInput(data),
             on_event=attempt.tool_event,
             answering=tool_answering(attempt.ask),
             cancel=attempt.cancel,
@@ -257,7 +250,7 @@ def _runner(
         commands=commands,
         trace=trace,
         capture=capture,
-        protection=_protection(staged),
+        protection=protection_of(staged),
     )
     block = capsule_block(
         capsule.name,

@@ -84,7 +84,6 @@ def _capabilities(capsule: Capsule) -> Iterator[str]:
 def _inference(capsule: Capsule) -> Iterator[str]:
     inference = capsule.inference
     if inference is None:
-        yield "a capsule without inference: (a script capsule)"
         return
     if inference.transport == "process":
         yield "inference.transport: process"
