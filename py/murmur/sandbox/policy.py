@@ -26,8 +26,9 @@ TRUST_STORES: Final = (
     "/usr/share/ca-certificates",
     "/usr/local/share/ca-certificates",
 )
+RESOLV_CONF: Final = "/etc/resolv.conf"
 NAME_RESOLUTION: Final = (
-    "/etc/resolv.conf",
+    RESOLV_CONF,
     "/etc/hosts",
     "/etc/nsswitch.conf",
     "/etc/host.conf",
@@ -63,7 +64,8 @@ class Folders:
     """The folders of a session that its commands meet; absolute and existing.
 
     `identity` holds the passwd and group of a composed root (`sandbox.identity`); empty for a
-    session without one.
+    session without one. `resolv_conf` is a file that stands in for the host's own
+    (`sandbox.egress.responder`); empty where commands read that.
     """
 
     workdir: str
@@ -72,6 +74,7 @@ class Folders:
     temp: str
     home: str
     identity: str = ""
+    resolv_conf: str = ""
 
     @property
     def counted(self) -> tuple[str, ...]:
@@ -284,7 +287,10 @@ def _trees(
     used = [os.path.dirname(path) for path in (*_executables(seen.binaries), *names)]
     used += [each.path for each in grants]
     kept = (folders.runtime, folders.records)
-    return host_view(written, kept, used, folders.temp if seen.maps_tmp else None)
+    over = {}
+    if folders.resolv_conf and os.path.realpath(RESOLV_CONF) in seen.name_resolution:
+        over[os.path.realpath(RESOLV_CONF)] = folders.resolv_conf
+    return host_view(written, kept, used, over, folders.temp if seen.maps_tmp else None)
 
 
 def _sealed_trees(
@@ -297,6 +303,8 @@ def _sealed_trees(
     for name in (identity.PASSWD, identity.GROUP):
         path = os.path.join(folders.identity, name)
         plan.own(path, target=f"/etc/{name}", noexec=True, write=False)
+    if folders.resolv_conf:
+        plan.own(folders.resolv_conf, target=RESOLV_CONF, noexec=True, write=False)
     for path in (folders.runtime, folders.records):
         plan.own(path, noexec=True, write=False)
     plan.own(folders.home, noexec=True, write=True)

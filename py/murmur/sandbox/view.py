@@ -16,12 +16,17 @@ TMP: Final = "/tmp"
 
 
 def host_view(
-    written: Mapping[str, bool], read: Iterable[str], used: Iterable[str], temp: str | None
+    written: Mapping[str, bool],
+    read: Iterable[str],
+    used: Iterable[str],
+    over: Mapping[str, str],
+    temp: str | None,
 ) -> tuple[Tree, ...]:
     """The trees, shallowest first: a deeper one must land on top of a shallower one.
 
     `written` are folders and files for writing, each with whether no code may be loaded from it;
-    `read` the session's folders for reading; `used` other paths that commands were granted. `temp`
+    `read` the session's folders for reading; `used` other paths that commands were granted. `over`
+    has, by the host's canonical path, files of the session's that stand in for the host's. `temp`
     is attached as /tmp, which hides whatever the host keeps beneath: what is granted there comes
     back. None: /tmp stays the host's.
     """
@@ -37,6 +42,7 @@ def host_view(
     for alias in mounts.aliases(written):
         plan.setdefault(alias, _tree(alias, alias, noexec=any(written.values())))
     trees = list(plan.values())
+    trees += [_tree(own, path, noexec=True, read_only=True) for path, own in over.items()]
     if temp is not None:
         trees.append(_tree(temp, tmp, noexec=True))
     return tuple(sorted(trees, key=lambda tree: (tree.target.count("/"), tree.target)))
