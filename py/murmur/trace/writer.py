@@ -50,7 +50,7 @@ class TraceWriter:
         self._turn_node: str | None = None
         self._plan_node: str | None = None
 
-    def write(self, event: str, **fields: Any) -> str:
+    def write(self, event: str, /, **fields: Any) -> str:
         """Writes one line and returns its `event_id`.
 
         Raises TypeError for fields that the catalogue does not allow, and E-RUN-007 when the line
@@ -72,7 +72,7 @@ class TraceWriter:
             self._advance(event, event_id, payload)
         return event_id
 
-    def write_aside(self, event: str, **fields: Any) -> MurmurError | None:
+    def write_aside(self, event: str, /, **fields: Any) -> MurmurError | None:
         """Writes one line whose loss must refuse nothing, and returns what went wrong."""
         try:
             self.write(event, **fields)

@@ -23,7 +23,9 @@ from murmur.trace.events.calls import (
     TOOL_CALL,
     TOOL_INPUT_REFUSED,
 )
+from murmur.trace.events.context import COMPACTION, COMPACTION_DECLINED, CONTEXT_SEED
 from murmur.trace.events.delegations import DELEGATION
+from murmur.trace.events.hooks import HOOK_DISPATCH_ERROR
 from murmur.trace.events.inference import (
     GATEWAY_CREDENTIAL,
     INFERENCE,
@@ -66,6 +68,7 @@ EVENTS: Final[Mapping[str, Event]] = {
         TASK_FAILED,
         TASK_CANCELED,
         TASK_REJECTED,
+        TASK_REOPENED,
         INFERENCE,
         INFERENCE_RETRY,
         SPEND_CEILING_REACHED,
@@ -80,6 +83,10 @@ EVENTS: Final[Mapping[str, Event]] = {
         CALL_DENIED,
         PROTECTED_PATH_DENIED,
         TOOL_INPUT_REFUSED,
+        COMPACTION,
+        COMPACTION_DECLINED,
+        CONTEXT_SEED,
+        HOOK_DISPATCH_ERROR,
         A2A_TASK_RECEIVED,
         DELEGATION,
         PLAN_START,
