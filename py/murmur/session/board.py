@@ -41,6 +41,10 @@ CANCELED_QUEUED: Final = "task canceled before it started"
 
 # Messages refused for room stay readable, but a flood of them must not fill the memory.
 _REFUSED_KEPT: Final = 256
+# So do tasks that ended, of which a session that sleeps sees no end: the newest, in number and in
+# bytes of their texts. One that is gone is answered as one that was never held.
+ENDED_KEPT: Final = 1024
+ENDED_BYTES: Final = 32 << 20
 
 Residue = tuple[Mapping[str, object], ...]
 
@@ -71,7 +75,9 @@ class Board:
         acceptance: Acceptance,
         queue_depth: int = 1,
         on_never_started: Callable[[Task], None] | None = None,
+        first_context: str | None = None,
     ) -> None:
+        """`first_context` is the context of the launch, which its first task runs under."""
         self._acceptance = acceptance
         self._queue_depth = queue_depth
         self._on_never_started = on_never_started
@@ -82,6 +88,9 @@ class Board:
         self._lanes: dict[Lane, deque[_Held]] = {lane: deque() for lane in Lane}
         self._taken: _Held | None = None
         self._refused: deque[str] = deque()
+        self._ended: deque[tuple[str, int]] = deque()
+        self._ended_bytes = 0
+        self._first_context = first_context
         self._used = False
         self._closing = False
         self._revision = 0
@@ -128,11 +137,16 @@ class Board:
             self._tell_never_started((report.task,))
         return report
 
-    def cancel_all(self) -> StopReport:
+    def cancel_all(self, spare: str | None = None) -> StopReport:
+        """`spare` is a task that is interrupted only: what it is doing ends, and its worker says
+        how it ended."""
         canceled: list[str] = []
         residue: list[Mapping[str, object]] = []
         with self._lock:
             open_ids = [key for key, held in self._held.items() if not held.task.state.ended]
+            if spare in open_ids:
+                open_ids.remove(spare)
+                self._held[spare].cancelled.set()
         for task_id in sorted(open_ids):
             try:
                 report = self.cancel(task_id)
@@ -161,7 +175,7 @@ class Board:
         task_id: str | None = None,
     ) -> Task:
         with self._lock:
-            task = self._new_task(text, origin, trust, context_id or new_id("ctx"))
+            task = self._new_task(text, origin, trust, self._context(context_id))
             task = dataclasses.replace(task, id=task_id or task.id, source=source)
             self._enqueue(_Held(task, local=True))
             self._changed.notify_all()
@@ -304,7 +318,7 @@ class Board:
             submission.text,
             submission.origin,
             submission.trust,
-            submission.context_id or new_id("ctx"),
+            self._context(submission.context_id),
             submission,
         )
         refusal = self._no_room()
@@ -365,6 +379,13 @@ class Board:
             forget_session=submission.forget_session,
         )
 
+    def _context(self, given: str | None) -> str:
+        """The context a task runs under; the launch's own is the first task's without one."""
+        if given is not None:
+            return given
+        first, self._first_context = self._first_context, None
+        return first or new_id("ctx")
+
     def _enqueue(self, held: _Held) -> None:
         self._used = True
         self._held[held.task.id] = held
@@ -401,6 +422,20 @@ class Board:
         self._update(held, state=state, status_text=text, response=response, prompt=None)
         self._log.write(held.task, StatusFrame(state, text, response))
         self._changed.notify_all()
+        self._keep_ended(held, len(held.task.text) + len(response or ""))
+
+    def _keep_ended(self, held: _Held, size: int) -> None:
+        """Forgets the oldest tasks that ended once there are too many, and what nobody reads."""
+        self._ended.append((held.task.id, size))
+        self._ended_bytes += size
+        while len(self._ended) > ENDED_KEPT or self._ended_bytes > ENDED_BYTES:
+            oldest, freed = self._ended[0]
+            kept = self._held[oldest]
+            if kept is held or kept is self._taken:
+                break  # Its worker still asks for it.
+            self._ended.popleft()
+            self._ended_bytes -= freed
+            del self._held[oldest]
 
     def _tell_never_started(self, tasks: tuple[Task, ...]) -> None:
         if self._on_never_started is not None:

@@ -24,6 +24,9 @@ from murmur.core.tasks import (
 
 REPLAY_FRAMES: Final = 512
 LIVE_FRAMES: Final = 128
+# Of frames that hold whole tool results, fewer: the oldest go, told as a gap or as missed frames.
+REPLAY_BYTES: Final = 16 << 20
+LIVE_BYTES: Final = 16 << 20
 
 
 def now_ms() -> int:
@@ -48,6 +51,7 @@ class EventWatch:
         self._notify: Notify | None = notify
         self._replay = replay
         self._live: deque[Event] = deque()
+        self._live_bytes = 0
         self._missed = 0
         self._closed = False
         # What a `lagged` frame says about the task followed.
@@ -71,6 +75,7 @@ class EventWatch:
                 self._missed = 0
             events += self._live
             self._live.clear()
+            self._live_bytes = 0
             return tuple(events)
 
     def close(self) -> None:
@@ -87,10 +92,13 @@ class EventWatch:
 
     def deliver(self, event: Event) -> None:
         """Queues a live event; called under the lock."""
-        if len(self._live) == LIVE_FRAMES:
-            self._live.popleft()
-            self._missed += 1
         self._live.append(event)
+        self._live_bytes += _size(event)
+        while len(self._live) > LIVE_FRAMES or (
+            self._live_bytes > LIVE_BYTES and len(self._live) > 1
+        ):
+            self._live_bytes -= _size(self._live.popleft())
+            self._missed += 1
         self._state = event.state
         self._wake()
 
@@ -113,7 +121,8 @@ class EventLog:
     def __init__(self, lock: threading.RLock) -> None:
         self._lock = lock
         self._next_id = 1
-        self._newest: deque[Event] = deque(maxlen=REPLAY_FRAMES)
+        self._newest: deque[Event] = deque()
+        self._bytes = 0
         self._watches: set[EventWatch] = set()
         self._ended = False
 
@@ -127,10 +136,16 @@ class EventLog:
         event = Event(number, task.id, task.context_id, task.state, now_ms(), frame)
         if number is not None:
             self._next_id += 1
-            self._newest.append(event)
+            self._keep(event)
         for watch in tuple(self._watches):
             if watch.follows(task.id) or (watch.task is None and not rejected):
                 watch.deliver(event)
+
+    def _keep(self, event: Event) -> None:
+        self._newest.append(event)
+        self._bytes += _size(event)
+        while len(self._newest) > REPLAY_FRAMES or self._bytes > REPLAY_BYTES:
+            self._bytes -= _size(self._newest.popleft())
 
     def watch(self, task: Task | None, notify: Notify, after: int | None) -> EventWatch:
         """A new watch of one task or of the session, replaying what came after event `after`."""
@@ -144,9 +159,9 @@ class EventLog:
 
     def _replay(self, task: Task | None, after: int) -> tuple[Event, ...]:
         """A `gap` first when `after` was never issued or events since it are gone."""
-        if not self._newest:
+        if self._next_id == 1:
             return ()
-        oldest = self._newest[0].id or 0
+        oldest = (self._newest[0].id or 0) if self._newest else self._next_id
         mine = [event for event in self._newest if task is None or event.task_id == task.id]
         if oldest - 1 <= after < self._next_id:
             return tuple(event for event in mine if (event.id or 0) > after)
@@ -169,3 +184,10 @@ class EventLog:
         for watch in self._watches:
             watch.end()
         self._watches.clear()
+
+
+def _size(event: Event) -> int:
+    """The characters of the texts that a frame holds: what its memory mostly is."""
+    frame = event.frame
+    texts = (getattr(frame, name, None) for name in ("content", "text", "response"))
+    return sum(len(each) for each in texts if each is not None)

@@ -23,8 +23,9 @@ from murmur.core.tasks import (
     Trust,
     UnknownTask,
 )
-from murmur.session.board import BUSY, CANCELED, CANCELED_QUEUED, CLOSING, Board
-from murmur.session.event_log import LIVE_FRAMES, REPLAY_FRAMES
+from murmur.session import board as board_module
+from murmur.session.board import BUSY, CANCELED, CANCELED_QUEUED, CLOSING, ENDED_KEPT, Board
+from murmur.session.event_log import LIVE_BYTES, LIVE_FRAMES, REPLAY_BYTES, REPLAY_FRAMES
 
 
 def message(
@@ -410,3 +411,77 @@ def test_whoever_ends_a_task_first_there_is_one_final_status_and_no_frame_after_
         assert events[-1].final
         last = events[-1].frame
         assert isinstance(last, StatusFrame) and last.state is board.get(task.id).state
+
+
+def ended(board: Board, text: str = "x", response: str = "") -> Task:
+    task = board.submit_local(text)
+    assert board.take(0) is not None and board.start(task)
+    board.finish(task.id, TaskState.COMPLETED, "session ended", response=response)
+    return task
+
+
+def test_a_session_of_many_tasks_keeps_the_newest_that_ended() -> None:
+    board = Board(Acceptance.QUEUE)
+    first, second = ended(board), ended(board)
+    for _ in range(ENDED_KEPT - 1):
+        ended(board)
+    with pytest.raises(UnknownTask):
+        board.get(first.id)
+    assert board.get(second.id).state is TaskState.COMPLETED
+    assert len(board.tasks()) == ENDED_KEPT
+
+
+def test_long_answers_are_kept_for_fewer_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(board_module, "ENDED_BYTES", 1000)
+    board = Board(Acceptance.QUEUE)
+    first, second = ended(board, response="y" * 900), ended(board, response="z" * 900)
+    with pytest.raises(UnknownTask):
+        board.get(first.id)
+    assert board.get(second.id).response == "z" * 900
+
+
+def test_a_cancelled_task_stays_while_its_worker_still_asks_for_it() -> None:
+    board = Board(Acceptance.QUEUE)
+    task = board.submit_local("x")
+    running(board)
+    board.cancel(task.id)
+    for _ in range(ENDED_KEPT + 1):
+        board.cancel(board.submit_local("y").id)
+    assert board.cancelled(task.id).is_set()
+    assert not board.finish(task.id, TaskState.FAILED, "late")
+    ended(board)
+    with pytest.raises(UnknownTask):
+        board.get(task.id)
+
+
+@pytest.mark.parametrize("bound", [REPLAY_BYTES, LIVE_BYTES])
+def test_frames_of_whole_files_are_kept_by_their_size(bound: int) -> None:
+    board = Board(Acceptance.NONE)
+    watch = board.watch(None, silent)
+    task = board.submit_local("x")
+    assert board.take(0) == task and board.start(task)
+    for _ in range(4):
+        board.frame(task.id, TextFrame("x" * (bound // 2 + 1)))
+    lagged, *rest = watch.take()
+    assert lagged.frame == LaggedFrame(3) and [event.id for event in rest] == [4]
+    assert [event.id for event in board.watch(None, silent, 3).take()] == [4]
+    gap, only = board.watch(None, silent, 0).take()
+    assert gap.frame == GapFrame(4) and only.id == 4
+
+
+def test_the_launch_s_context_is_the_first_task_s_unless_it_brings_one() -> None:
+    board = Board(Acceptance.QUEUE, 8, first_context="ctx_mine")
+    assert board.accept(message(context_id="ctx_theirs")).task.context_id == "ctx_theirs"
+    assert board.submit_local("x").context_id == "ctx_mine"
+    assert board.submit_local("y").context_id.startswith("ctx_0")
+
+
+def test_a_spared_task_is_interrupted_and_its_worker_ends_it() -> None:
+    board = Board(Acceptance.QUEUE, 8)
+    kept, other = board.submit_local("x"), board.submit_local("y")
+    running(board)
+    assert board.cancel_all(spare=kept.id).canceled == (other.id,)
+    assert board.cancelled(kept.id).is_set()
+    assert board.get(kept.id).state is TaskState.WORKING
+    assert board.settle(kept.id)
+    assert board.finish(kept.id, TaskState.COMPLETED, "session ended", response="done")
