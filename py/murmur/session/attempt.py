@@ -12,11 +12,15 @@ from murmur.session.history import History
 
 
 @dataclasses.dataclass(slots=True)
-class InputWait:
-    """How a wait for the task's sender ended without an answer: its time ran out, or a cancel."""
+class Interrupted:
+    """What a call was doing when it was broken off: written by the call, read by the loop.
+
+    `timed_out` is a wait for the task's sender whose time ran out; `phase` is what a cancel met, in
+    the words of `task_canceled.phase`.
+    """
 
     timed_out: bool = False
-    canceled: bool = False
+    phase: str | None = None
 
 
 @dataclasses.dataclass(slots=True)
@@ -35,7 +39,7 @@ class Attempt:
     """One attempt at a task: where its frames go, what cancels it, who answers questions.
 
     `history` holds the message that the attempt answers. A task's next attempt has the same
-    `history` and `turns`. `waited` is written by `ask`.
+    `history` and `turns`. `interrupted` is written by what runs within a turn.
     """
 
     task_id: str | None
@@ -44,7 +48,7 @@ class Attempt:
     frame: Callable[[TaskFrame], None]
     cancel: threading.Event
     ask: Ask | None
-    waited: InputWait = dataclasses.field(default_factory=InputWait)
+    interrupted: Interrupted = dataclasses.field(default_factory=Interrupted)
     turns: Turns = dataclasses.field(default_factory=Turns)
 
     def tool_event(self, kind: str, facts: Mapping[str, Any]) -> None:

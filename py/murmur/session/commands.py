@@ -6,16 +6,20 @@ scope bounds all of its commands together.
 
 import contextlib
 import dataclasses
-import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from murmur.core.diagnostics import warning
+from murmur.core.ids import new_id
 from murmur.sandbox.cgroup import Scope, create_scope, sweep, try_scope
 from murmur.sandbox.environment import command_environment
 from murmur.sandbox.hierarchy import Blocked
 from murmur.sandbox.policy import CommandPolicy
+from murmur.sandbox.results import CommandResult, NotAllowed, SetUpFailed
 from murmur.sandbox.session import CommandSession, open_session
+from murmur.session.attempt import Attempt
+from murmur.session.background import Background, Detached
+from murmur.session.command_output import CommandOutput
 from murmur.session.command_policy import command_policy
 from murmur.session.demands import command_resources
 from murmur.session.egress import open_egress
@@ -27,13 +31,20 @@ from murmur.session.stage import Staged
 if TYPE_CHECKING:
     from murmur.sandbox.plain import PlainSession
 
+# When a command without any grace is looked at for the first time.
+_FIRST_CHECK_S: Final = 0.05
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CommandDone:
-    """A command that ran, or `failure`: why it did not."""
+    """A command that ran, or `failure`: why it did not.
+
+    One that was moved to the background has a `work_id`, and `text` names its log.
+    """
 
     binary: str
     failure: str | None = None
+    work_id: str | None = None
     exit_code: int = -1
     text: str = ""
     truncated: bool = False
@@ -44,7 +55,11 @@ class CommandDone:
 
 
 class Commands:
-    """Runs the binaries of `shell.allow`."""
+    """Runs the binaries of `shell.allow`.
+
+    `background` takes over those that outlive `lifecycle.shell_grace_secs`, or their task; it is
+    there once `use_background` was called, as the session of an agent does.
+    """
 
     def __init__(
         self,
@@ -54,6 +69,8 @@ class Commands:
         session: "CommandSession | PlainSession",
         env: dict[str, str],
     ) -> None:
+        self._background: Background | None = None
+        self._grace_s = staged.capsule.lifecycle.shell_grace_secs
         self._policy = policy
         self._scope = scope
         self._session = session
@@ -66,19 +83,65 @@ class Commands:
         return self._policy
 
     @property
+    def background(self) -> Background:
+        assert self._background is not None
+        return self._background
+
+    def use_background(self, background: Background) -> None:
+        """Where commands go that outlive their grace."""
+        self._background = background
+
+    @property
     def scope(self) -> Scope | None:
         return self._scope
 
-    def run(self, command: ShellCommand, cancel: threading.Event) -> CommandDone:
-        """Runs one command to its end; what the command does is never an exception."""
+    def run(self, command: ShellCommand, attempt: Attempt, turn: int) -> CommandDone:
+        """Runs one command until it ends, its grace is over or its task is cancelled; what the
+        command does is never an exception."""
         known = self._policy.binaries.get(command.binary)
         if known is None:
             return CommandDone(
                 command.binary, failure=f"{command.binary} was not found on PATH at launch"
             )
-        done = self._session.run(command.argv, self._env, cancel=cancel)
+        output = CommandOutput(self._records, self._policy.demands.resources.workdir_max_bytes)
+        began, started_at_ms = time.monotonic(), time.time_ns() // 1_000_000
+        try:
+            running = self._session.start(command.argv, self._env, on_output=output.take)
+        except (SetUpFailed, NotAllowed) as failure:
+            return CommandDone(known.path, failure=_not_started(failure))
+        detached = Detached(
+            work_id=new_id("wrk"),
+            task_id=attempt.task_id,
+            context_id=attempt.history.context_id,
+            binary=known.path,
+            command=command.line,
+            running=running,
+            output=output,
+            began=began,
+            started_at_ms=started_at_ms,
+        )
+        self.background.foreground(attempt.task_id, detached.residue())
+        done = running.wait(max(self._grace_s, _FIRST_CHECK_S), attempt.cancel)
+        if done is None:
+            return self._detach(detached, attempt, turn)
+        self.background.foreground(attempt.task_id, None)
         if done.set_up_failure is not None:
             return CommandDone(known.path, failure=done.set_up_failure)
+        return self._ended(command, known.path, done)
+
+    def _detach(self, detached: Detached, attempt: Attempt, turn: int) -> CommandDone:
+        """Moves a command that still runs to the background."""
+        cancelled = attempt.cancel.is_set()
+        if cancelled:
+            attempt.interrupted.phase = "shell"
+        self.background.adopt(detached, turn, None if cancelled else self._grace_s * 1000)
+        return CommandDone(
+            detached.binary,
+            work_id=detached.work_id,
+            text=f"{self._records_path}/{detached.log}",
+        )
+
+    def _ended(self, command: ShellCommand, path: str, done: CommandResult) -> CommandDone:
         shown = result_text(
             command,
             done.exit_code,
@@ -86,10 +149,11 @@ class Commands:
             done.stderr,
             records=self._records,
             records_path=self._records_path,
+            discarded=done.discarded_bytes,
             now_ms=time.time_ns() // 1_000_000,
         )
         return CommandDone(
-            binary=known.path,
+            binary=path,
             exit_code=done.exit_code,
             text=shown.data,
             truncated=shown.truncated,
@@ -100,9 +164,13 @@ class Commands:
         )
 
     def close(self) -> None:
-        """Kills what still runs and removes the scope."""
+        """Accounts for the background, kills what still runs and removes the scope."""
         try:
+            if self._background is not None:
+                self._background.give_up()
             self._session.close()
+            if self._background is not None:
+                self._background.join()
         finally:
             if self._scope is not None:
                 self._scope.remove()
@@ -136,6 +204,13 @@ def open_scope(staged: Staged) -> Scope | None:
         limit = demanded.cgroup_io_bytes_per_sec
         tell(records, warning("W-SEC-021", bytes_per_sec=limit, reason=scope.io_refusal))
     return scope
+
+
+def _not_started(failure: SetUpFailed | NotAllowed) -> str:
+    """Why a command was not started, as its result says it."""
+    if isinstance(failure, SetUpFailed):
+        return failure.result().set_up_failure or failure.detail
+    return f"{failure} is not in shell.allow"
 
 
 def open_commands(staged: Staged, scope: Scope | None, url: str) -> Commands | None:

@@ -4,41 +4,27 @@ spec/sessions.md 11.2, 11.3 and 11.5; spec/artifacts.md 8. Refusals and dispatch
 ordinary error results and the loop goes on.
 """
 
-import dataclasses
 import json
 import time
 from collections.abc import Mapping
 from typing import Protocol
 
-from murmur.core.diagnostics import MurmurError
 from murmur.core.tasks import ArtifactFrame
-from murmur.guest.calls import GuestFailure, GuestResult
+from murmur.guest.calls import GuestResult
 from murmur.inference.reply import ToolCall
 from murmur.read_only.check import Write
 from murmur.read_only.check import refusal_text as protection_text
+from murmur.session.answers import Answer, RuntimeTool, refusal, tool_answer
 from murmur.session.attempt import Attempt
+from murmur.session.background_text import detached_text, limit_line
 from murmur.session.commands import Commands
 from murmur.session.fence import fence
 from murmur.session.inventory import Tool, ToolKind, missing_fields, refusal_text
 from murmur.session.protection import Protection
+from murmur.session.runtime_tools import unknown_tool
 from murmur.session.shell_text import BadCommand, read_command
 from murmur.trace.content import Capture
 from murmur.trace.writer import TraceWriter
-
-NO_DATA = "tool returned no data"
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Answer:
-    """What a call gave before fencing. `fenced` is false for refusals and trusted skill text."""
-
-    text: str
-    is_error: bool = False
-    fenced: bool = True
-    truncated: bool = False
-    exit_code: int | None = None
-    state_effect: str | None = None
-    resource_id: str | None = None
 
 
 class CallTool(Protocol):
@@ -59,8 +45,10 @@ class Dispatcher:
         trace: TraceWriter,
         capture: Capture,
         protection: Protection | None = None,
+        runtime_tools: Mapping[str, RuntimeTool] | None = None,
     ) -> None:
-        """`protection` None is a capsule without read-only paths."""
+        """`protection` None is a capsule without read-only paths; `runtime_tools` answer for the
+        tools of kind RUNTIME."""
         self._tools = tools
         self._skills = skills
         self._call_tool = call_tool
@@ -68,6 +56,7 @@ class Dispatcher:
         self._trace = trace
         self._capture = capture
         self._protection = protection
+        self._runtime_tools = runtime_tools or {}
 
     def dispatch(
         self, call: ToolCall, turn: int, attempt: Attempt
@@ -79,9 +68,9 @@ class Dispatcher:
         shell: dict[str, object] | None = None
         write: Write | None = None
         if tool is None:
-            answer = _refusal(f"tool '{call.name}' is not declared in manifest allowlist")
+            answer = refusal(unknown_tool(call.name))
         elif missing := missing_fields(tool, call.input):
-            answer = _refusal(refusal_text(call.name, missing))
+            answer = refusal(refusal_text(call.name, missing))
             self._trace.write(
                 "tool_input_refused",
                 turn=turn,
@@ -91,7 +80,7 @@ class Dispatcher:
                 reason=answer.text,
             )
         elif (write := self._protected(tool, call)) is not None:
-            answer = _refusal(protection_text(call.name, write))
+            answer = refusal(protection_text(call.name, write))
             self._trace.write(
                 "protected_path_denied",
                 turn=turn,
@@ -102,6 +91,9 @@ class Dispatcher:
                 signal=write.signal,
                 reason=answer.text,
             )
+        elif tool.kind is ToolKind.RUNTIME:
+            arguments = call.input if isinstance(call.input, Mapping) else {}
+            answer = self._runtime_tools[call.name](arguments, attempt, turn)
         elif tool.kind is ToolKind.SHELL:
             answer, shell = self._shell(call, turn, attempt)
         elif tool.kind is ToolKind.SKILL:
@@ -109,10 +101,12 @@ class Dispatcher:
         else:
             assert tool.artifact is not None
             data = json.dumps(call.input, separators=(",", ":"), ensure_ascii=False)
-            answer = _tool_answer(self._call_tool(tool.artifact, data, attempt))
+            answer = tool_answer(self._call_tool(tool.artifact, data, attempt))
         duration_ms = int((time.monotonic() - began) * 1000)
         source = f"tool:{call.name}" if answer.fenced else None
         text = fence(source, answer.text) if source else answer.text
+        if answer.note is not None:
+            text = f"{text}\n{answer.note}"
         if write is not None:
             pass  # its own line is the only one
         elif tool is not None and tool.kind is ToolKind.SKILL:
@@ -151,13 +145,12 @@ class Dispatcher:
         try:
             command = read_command(call.name, call.input)
         except BadCommand as bad:
-            return _refusal(str(bad)), None
-        try:
-            done = self._commands.run(command, attempt.cancel)
-        except MurmurError as refusal:
-            return _refusal(f"shell execution failed: {refusal.message}"), None
+            return refusal(str(bad)), None
+        done = self._commands.run(command, attempt, turn)
         if done.failure is not None:
-            return _refusal(f"shell execution failed: {done.failure}"), None
+            return refusal(f"shell execution failed: {done.failure}"), None
+        if done.work_id is not None:
+            return Answer(detached_text(done.work_id, done.text)), None
         row: dict[str, object] = {
             "turn": turn,
             "task_id": attempt.task_id,
@@ -169,7 +162,9 @@ class Dispatcher:
             "duration_ms": done.duration_ms,
             "resource_limit": done.resource_limit,
         }
-        return Answer(done.text, truncated=done.truncated, exit_code=done.exit_code), row
+        note = None if done.resource_limit is None else limit_line(done.resource_limit)
+        answer = Answer(done.text, truncated=done.truncated, exit_code=done.exit_code, note=note)
+        return answer, row
 
     def _trace_skill(
         self, call: ToolCall, turn: int, task_id: str | None, text: str, duration_ms: int
@@ -211,27 +206,3 @@ class Dispatcher:
             state_effect=answer.state_effect,
             resource_id=answer.resource_id,
         )
-
-
-def _refusal(text: str) -> Answer:
-    return Answer(text, is_error=True, fenced=False)
-
-
-def _tool_answer(result: GuestResult) -> Answer:
-    """A guest's result as the model reads it; a failure of the guest is an error result."""
-    if isinstance(result, GuestFailure):
-        return _refusal(result.message)
-    return Answer(
-        # A host is not trusted to send whole characters, and no file takes half of one.
-        text=_first(result.data, result.summary).encode("utf-8", "replace").decode(),
-        is_error=result.status != "passed",
-        truncated=result.truncated,
-        state_effect=result.note("state_effect"),
-        resource_id=result.note("resource_id"),
-    )
-
-
-def _first(data: str | None, summary: str | None) -> str:
-    if data is not None:
-        return data
-    return summary if summary is not None else NO_DATA

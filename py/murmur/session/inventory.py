@@ -22,6 +22,8 @@ _COMMAND_SCHEMA: Final[Mapping[str, object]] = {
 class ToolKind(Enum):
     """What answers a call of this name. spec/sessions.md 11.3."""
 
+    RUNTIME = "runtime"
+    NATIVE = "native"
     SHELL = "shell"
     SKILL = "skill"
     WASM = "wasm"

@@ -174,16 +174,14 @@ class AgentLoop:
             message, frame = self._dispatcher.dispatch(call, turn, attempt)
             attempt.frame(frame)
             attempt.history.add(message)
-            if attempt.waited.canceled:
-                ending = canceled("input", turn)
+            if attempt.cancel.is_set():
+                ending = canceled(attempt.interrupted.phase or "turn", turn)
                 break
-            if attempt.waited.timed_out:
+            if attempt.interrupted.timed_out:
                 ending = unanswered(turn)
                 break
         for missing in unanswered_calls(attempt.history.messages):
             attempt.history.add(missing)
-        if ending is None and attempt.cancel.is_set():
-            ending = canceled("turn", turn)
         return ending
 
 

@@ -49,7 +49,9 @@ def _run_until_end(session: Session) -> Ending | None:
     patience = None if sleeps else idle_seconds(session.staged.prepared.launch.environ)
     deciding: Ending | None = None
     while not stopping.is_set():
+        _between_tasks(session, True)
         task = board.take(patience)
+        _between_tasks(session, False)
         if task is None:
             if not stopping.is_set():
                 deciding = deciding or _failure(session.runner.run_idle(stopping))
@@ -62,6 +64,12 @@ def _run_until_end(session: Session) -> Ending | None:
     if launched is not None and board.get(launched.id).state is TaskState.CANCELED:
         deciding = deciding or canceled("queued", None)
     return deciding
+
+
+def _between_tasks(session: Session, now: bool) -> None:
+    """While no task runs, the ends of background commands become tasks of their own."""
+    if session.commands is not None:
+        session.commands.background.between_tasks(now)
 
 
 def idle_seconds(environ: Mapping[str, str]) -> float:

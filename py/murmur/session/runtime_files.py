@@ -33,7 +33,7 @@ def write_runtime_files(staged: "Staged") -> None:
             _write_artifact(root, artifact)
         for tool in staged.tools.values():
             if tool.artifact is None:
-                _write_shell_tool(root, tool)
+                _write_made_tool(root, tool)
         if staged.capsule.inference is not None:
             manifest = staged.prepared.loaded.text.encode("utf-8")
             root.write_atomic("runtime/murmur.yaml", manifest, _PUBLIC)
@@ -58,8 +58,9 @@ def _write_artifact(root: Root, artifact: "StagedArtifact") -> None:
         root.write_atomic(f"{folder}/skill.md", artifact.skill.encode(), _PUBLIC)
 
 
-def _write_shell_tool(root: Root, tool: Tool) -> None:
-    """The manifest of a `shell.allow` binary, which no artifact brings. spec/sessions.md 14.1."""
+def _write_made_tool(root: Root, tool: Tool) -> None:
+    """The manifest of a tool that no artifact brings: a `shell.allow` binary, or one of the
+    runtime's own. spec/sessions.md 14.1 and 15."""
     folder = f"runtime/tools/{tool.name}"
     if root.exists(folder):
         return  # a driver's or a hook's, which comes first

@@ -58,8 +58,12 @@ def result_text(
     records: Root,
     records_path: str,
     now_ms: int,
+    discarded: int = 0,
 ) -> ShellText:
-    """The four-part text; output beyond the limit goes whole to `logs/shell-<ms>.log`."""
+    """The four-part text; output beyond the limit goes whole to `logs/shell-<ms>.log`.
+
+    `discarded` counts the bytes that were read and not kept.
+    """
     truncated = len(stdout) > STREAM_LIMIT or len(stderr) > STREAM_LIMIT
     lines = [
         f"$ {command.shown}",
@@ -77,7 +81,8 @@ def result_text(
             where = f"the rest is lost: {failure.strerror or failure}"
         else:
             log = f"{records_path}/{name}"
-            where = f"all of it is in {log}"
+            kept = "all of it" if not discarded else f"all but its last {discarded} bytes"
+            where = f"{kept} is in {log}"
         lines.append(f"Output cut at {STREAM_LIMIT} bytes a stream; {where}")
     return ShellText(
         data="\n".join(lines),

@@ -175,6 +175,7 @@ def inventory(prepared: Prepared, artifacts: Mapping[str, StagedArtifact]) -> di
     """The tools the model is offered, by name."""
     tools = [tool for tool in map(tool_of, artifacts.values()) if tool is not None]
     tools += [shell_tool(binary) for binary in prepared.capsule.capabilities.shell_allow]
+    tools += runtime_tools(prepared.capsule)
     return by_name(tools)
 
 

@@ -14,6 +14,7 @@ from murmur.guest.calls import ToolInput
 from murmur.guest.client import Guests
 from murmur.inference.driver import DriverClient
 from murmur.inference.gateway import Gateway
+from murmur.session.background import Background
 from murmur.session.board import Board
 from murmur.session.commands import Commands, open_commands, open_scope
 from murmur.session.dispatch import Dispatcher
@@ -23,6 +24,7 @@ from murmur.session.loop import AgentLoop, LoopSettings
 from murmur.session.notices import AT_LAUNCH, lose, say, tell
 from murmur.session.prompt import capsule_block, system_prompt
 from murmur.session.protection import protection_of
+from murmur.session.provided import provided_tools
 from murmur.session.runtime_files import write_page
 from murmur.session.scope.bounds import session_bounds
 from murmur.session.scope.model import ScopeReport
@@ -107,6 +109,10 @@ def _launch(
         lifecycle.queue_depth,
         on_never_started=lambda task: never_started[0](task),
     )
+    if commands is not None:
+        background = Background(staged.session_id, records, str(staged.directories.records), trace)
+        background.attach(board)
+        commands.use_background(background)
     runner = _runner(staged, board, guest_calls, gateway, commands, trace, capture)
     never_started.append(runner.never_started)
     return Session(
@@ -251,6 +257,7 @@ def _runner(
         trace=trace,
         capture=capture,
         protection=protection_of(staged),
+        runtime_tools=provided_tools(staged, commands, trace),
     )
     block = capsule_block(
         capsule.name,
@@ -278,6 +285,7 @@ def _runner(
         runtime=staged.directories.runtime_root,
         capsule=capsule,
         conversations=Conversations(_keeping(staged)),
+        background=commands.background if commands is not None else None,
     )
 
 

@@ -14,7 +14,8 @@ from murmur.core.tasks import Task, TaskFrame, TaskState, Trust
 from murmur.guest.client import InputRefused
 from murmur.inference.payload import cache_key
 from murmur.manifest.capsule import Capsule
-from murmur.session.attempt import Attempt, Ending, InputWait, broken_off, canceled
+from murmur.session.attempt import Attempt, Ending, Interrupted, broken_off, canceled
+from murmur.session.background import Background
 from murmur.session.board import Board
 from murmur.session.fence import fence
 from murmur.session.history import Conversations, user_message
@@ -38,6 +39,7 @@ class TaskRunner:
     runtime: Root
     capsule: Capsule
     conversations: Conversations
+    background: Background | None = None
 
     def run(self, task: Task) -> Ending | None:
         """Runs one taken task; None when it was cancelled before it could start.
@@ -73,15 +75,15 @@ class TaskRunner:
         """The task's one attempt; a fault of ours fails the task, a lost trace the session."""
         history = self.conversations.open(task.context_id)
         history.add(self._first_message(task))
-        waited = InputWait()
+        interrupted = Interrupted()
         attempt = Attempt(
             task_id=task.id,
             cache_key=cache_key(self.capsule.name, self.capsule.version, task.context_id),
             history=history,
             frame=lambda frame: self.board.frame(task.id, frame),
             cancel=self.board.cancelled(task.id),
-            ask=lambda prompt: self._ask(task, prompt, waited),
-            waited=waited,
+            ask=lambda prompt: self._ask(task, prompt, interrupted),
+            interrupted=interrupted,
         )
         try:
             return self._run_loop(attempt)
@@ -207,7 +209,7 @@ class TaskRunner:
                 task_id=task_id,
                 turn=ending.turn,
                 phase=ending.phase or "turn",
-                detached_work_ids=[],
+                detached_work_ids=self.background.running_of(task_id) if self.background else [],
                 delegation_ids=[],
             )
 
@@ -229,16 +231,16 @@ class TaskRunner:
         with contextlib.suppress(MurmurError):
             self._trace_end(task, "failed", began)
 
-    def _ask(self, task: Task, prompt: str, waited: InputWait) -> str:
+    def _ask(self, task: Task, prompt: str, interrupted: Interrupted) -> str:
         """Waits for the reply to a guest's request-input. Raises InputRefused."""
         seconds = self.capsule.lifecycle.input_timeout_secs
         reply = self.board.request_input(task.id, prompt, seconds)
         if reply is not None:
             return reply
         if self.board.cancelled(task.id).is_set():
-            waited.canceled = True
+            interrupted.phase = "input"
             raise InputRefused("the task was canceled")
-        waited.timed_out = True
+        interrupted.timed_out = True
         raise InputRefused("input-timeout")
 
 

@@ -11,13 +11,17 @@ from typing import Any
 
 @dataclass(slots=True)
 class Counts:
-    """Calls and tokens; an absent token count adds nothing."""
+    """Calls and tokens; an absent token count adds nothing.
+
+    `occupancy` is what the loop's last counted call put into the context and got back.
+    """
 
     turns: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     tool_calls: int = 0
     shell_calls: int = 0
+    occupancy: int | None = None
 
     def add(self, event: str, payload: Mapping[str, Any]) -> None:
         """Counts one line."""
@@ -25,6 +29,8 @@ class Counts:
             self.turns += 1
             self.input_tokens += payload.get("input_tokens", 0)
             self.output_tokens += payload.get("output_tokens", 0)
+            if "origin" not in payload and "input_tokens" in payload:
+                self.occupancy = payload["input_tokens"] + payload.get("output_tokens", 0)
         elif event == "tool_call":
             self.tool_calls += 1
         elif event in ("shell", "shell_detached"):
