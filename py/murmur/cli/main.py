@@ -59,10 +59,37 @@ COMMANDS: Final[Mapping[str, Registered]] = {
         "Run a capsule with lockfile-aware artifact resolution",
         {"run --explain-scope --json": 1, "run --json": 1},
     ),
+    "ps": Registered(
+        "murmur.cli.ps", "List the capsules running on this machine", {"ps --json": 1}
+    ),
+    "token": Registered(
+        "murmur.cli.token", "Print a door token of a running capsule", {"token": 1}
+    ),
+    "watch": Registered(
+        "murmur.cli.watch", "Stream live events from a running capsule's output to stdout"
+    ),
+    "cancel": Registered(
+        "murmur.cli.cancel",
+        "Stop one running task on a capsule, leaving the session running",
+    ),
+    "stop": Registered(
+        "murmur.cli.stop",
+        "End one running capsule, or every member of a formation, and report what was left behind",
+    ),
+    "control": Registered(
+        "murmur.cli.control",
+        "Show or change what a running capsule's control: block lets a controller change",
+        {"control show --json": 1},
+    ),
     "conversation": Registered(
         "murmur.cli.conversation",
         "List, print, remove and truncate the durable conversation records",
         {"conversation ls --json": 1, "conversation show --json": 1},
+    ),
+    "trace": Registered(
+        "murmur.cli.trace",
+        "Read the records of sessions, and remove those of ended ones",
+        {"trace list --json": 1, "trace rm --json": 1},
     ),
     "search": Registered(
         "murmur.cli.search", "Search an artifact index for artifacts matching a keyword"

@@ -33,11 +33,11 @@ def output_failure() -> str | None:
     return _failure
 
 
-def _write(stream: IO[str] | None, line: str) -> bool:
+def _write(stream: IO[str] | None, line: str, end: str = "\n") -> bool:
     """Whether the stream took the line."""
     if stream is not None and not any(stream is each for each in _broken):
         try:
-            stream.write(_writable(stream, line) + "\n")
+            stream.write(_writable(stream, line) + end)
             stream.flush()
             return True
         except (OSError, ValueError) as failure:
@@ -75,6 +75,24 @@ def _give_up(stream: IO[str], failure: OSError | ValueError) -> None:
 def emit(line: str) -> None:
     """Writes one line to standard output."""
     _write(sys.stdout, line)
+
+
+def emit_bytes(data: bytes) -> None:
+    """Writes bytes to standard output as they are, with no line's end added."""
+    stream = sys.stdout
+    if stream is None or any(stream is each for each in _broken):
+        return
+    try:
+        stream.flush()
+        stream.buffer.write(data)
+        stream.buffer.flush()
+    except (OSError, ValueError) as failure:
+        _give_up(stream, failure)
+
+
+def emit_piece(text: str) -> bool:
+    """Writes text to standard output as it is, no line end added; whether that took it."""
+    return _write(sys.stdout, text, end="")
 
 
 def complain(line: str) -> bool:

@@ -37,6 +37,10 @@ READ: Final = (
     ),
     Variable("TERM", "Whether a terminal can show how downloads go."),
     Variable("SOURCE_DATE_EPOCH", "The moment that `mur index` writes into an index."),
+    Variable(
+        "MURMUR_DOOR_TOKEN",
+        "The door token that `mur watch --url` and `mur cancel --url` present.",
+    ),
     Variable("MURMUR_SANDBOX_HELPER", "Path of `mur-sandbox`, when it is not beside `mur`."),
     Variable("MURMUR_LOCKDOWN_LIBRARY", "Path of the guests' lockdown library, likewise."),
     Variable(

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from murmur.core.tasks import TaskState
 from murmur.door import extensions, methods, paths
 
 CALL_SECONDS: Final = 10.0
@@ -82,6 +83,11 @@ class DoorClient:
         self._host = host
         self._port = port
         self._token = token
+
+    @property
+    def address(self) -> str:
+        """`host:port`, as a URL spells it."""
+        return f"[{self._host}]:{self._port}" if ":" in self._host else f"{self._host}:{self._port}"
 
     def session_of_card(self, seconds: float = PROBE_SECONDS) -> str | None:
         """The session that the agent card names: the extended card with a token, else the public.
@@ -293,6 +299,12 @@ def _stream_event(number: int | None, data: list[bytes]) -> StreamEvent | None:
         return None
     result = value.get("result") if isinstance(value, dict) else None
     return StreamEvent(number, result) if isinstance(result, dict) else None
+
+
+def state_word(state: object) -> str:
+    """Murmur's word for a state's A2A name; what is none of them is shown as it was sent."""
+    words = {each.wire: str(each) for each in TaskState}
+    return words.get(str(state), str(state))
 
 
 def said(answer: Answer) -> str:

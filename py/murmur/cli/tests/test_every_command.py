@@ -111,7 +111,17 @@ WITH_HELPER: dict[tuple[str, ...], tuple[str, ...]] = {
     ("doctor",): ("doctor",),
     ("precompile",): ("precompile", "--json", "made/my-tool-0.1.0.mur.zip"),
 }
-ELSEWHERE = {("run",)}
+ELSEWHERE = {
+    ("run",),
+    ("token",),
+    ("watch",),
+    ("cancel",),
+    ("stop",),
+    ("control", "show"),
+    ("control", "set"),
+    ("control", "secret"),
+    ("control", "forget"),
+}
 
 
 @pytest.fixture

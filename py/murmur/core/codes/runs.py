@@ -119,13 +119,13 @@ RUNS: Final[dict[str, Template]] = {
         phase="command",
     ),
     "E-RUN-023": Template(
-        "session {session} runs, and its door {door} did not answer: {reason}",
-        "it may be suspended or overloaded",
+        "the door {door}{session} did not answer: {reason}",
+        "a capsule that is suspended or overloaded keeps its record; `mur ps` shows it",
         phase="command",
     ),
     "E-RUN-024": Template(
         "{what}: {reason}",
-        "the process may be another user's",
+        "{hint}",
         phase="command",
     ),
     "E-RUN-025": Template(

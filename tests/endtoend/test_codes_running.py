@@ -1,0 +1,49 @@
+"""Codes of the commands that reach a running capsule, where a host must be arranged for them."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.endtoend.capsule import TIMEOUT_SECONDS, Place, mur_command, replay, write_manifest
+
+
+def test_e_run_024_sends_no_signal_to_a_process_whose_start_cannot_be_read(
+    place: Place, project: Path
+) -> None:
+    unshare = shutil.which("unshare")
+    if os.geteuid() != 0 or unshare is None:
+        pytest.skip("needs root and unshare to cover /proc")
+    lifecycle = {"task_acceptance": "queue", "after_task": "sleep"}
+    write_manifest(project, replay([{"text": "done"}], lifecycle=lifecycle))
+    running = place.start(cwd=project)
+    session = running.ready["session_id"]
+    covered = [unshare, "--mount", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh"]
+
+    def mur(*arguments: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [*covered, *mur_command(), *arguments],
+            cwd=project,
+            env=dict(place.environ),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_SECONDS,
+            check=False,
+        )
+
+    try:
+        listed = next(line for line in mur("ps").stdout.splitlines() if line.startswith(session))
+        assert listed.split()[2] == "unreachable"
+        refused = mur("stop", session)
+        assert (refused.returncode, refused.stdout) == (1, "")
+        assert refused.stderr.startswith(f"error[E-RUN-024]: session {session} was not ended")
+        assert "error[E-RUN-023]" in mur("watch", session).stderr
+        # Ordinals count over records that pass layers 1 and 2.
+        assert session not in mur("token", "@1").stderr
+        assert (place.home / ".murmur" / "running" / f"{session}.json").exists()
+        assert running.process.poll() is None
+    finally:
+        running.end()
