@@ -81,6 +81,7 @@ def try_scope(session_id: str, limits: Resources, workdir: str = "/") -> Scope:
     facts = delegated_facts()
     name = _name(session_id)
     reasons: list[str] = []
+    number: int | None = None
     for label, back_end in (("v2", cgroup_v2), ("v1", cgroup_v1)):
         folders: list[Path] = []
         try:
@@ -89,12 +90,14 @@ def try_scope(session_id: str, limits: Resources, workdir: str = "/") -> Scope:
             counters = back_end.counters(folders)
             return Scope(label, tuple(folders), procs, io_refusal, swap, counters)
         except Blocked as blocked:
+            number = number or blocked.error
             reasons.append(f"cgroup {label}: {blocked.reason}")
         except OSError as failure:
+            number = number or failure.errno
             where = failure.filename or name
             reasons.append(f"cgroup {label}: {where}: {failure.strerror}")
         remove_folders(folders)
-    raise Blocked("; ".join(reasons))
+    raise Blocked("; ".join(reasons), number)
 
 
 def open_procs(folders: Sequence[Path]) -> tuple[int, ...]:

@@ -39,8 +39,7 @@ def create(
     missing = [each for each in _NEEDED if each not in available]
     if missing:
         raise Blocked(f"{base} has no controller {', '.join(missing)}")
-    if not os.access(base, os.W_OK):
-        raise Blocked(f"{base} is not writable (no delegation)")
+    _try_delegation(base)
     _enable(base, [*_NEEDED, *(["io"] if "io" in available else [])])
     scope = base / name
     os.mkdir(scope)
@@ -54,6 +53,18 @@ def create(
     return _bound_io(scope, limits, workdir), swap_bounded
 
 
+def _try_delegation(base: Path) -> None:
+    """Whether a cgroup can be made there, before anything about it is changed."""
+    tried = base / f"murmur-delegation-probe-{os.getpid()}"
+    try:
+        os.mkdir(tried)
+        os.rmdir(tried)
+    except OSError as failure:
+        raise Blocked(
+            f"{base} is not delegated to this user: mkdir: {failure.strerror}", failure.errno
+        ) from failure
+
+
 def _words(path: Path) -> list[str]:
     try:
         return path.read_text("ascii").split()
@@ -62,7 +73,8 @@ def _words(path: Path) -> list[str]:
 
 
 def _enable(base: Path, controllers: Sequence[str]) -> None:
-    """Turns the controllers on for the base's children; at EBUSY its own processes step aside."""
+    """Turns the controllers on for the base's children; at EBUSY this process steps aside, with
+    those that it has started, such as the guests' zygote. Somebody else's stay where they are."""
     control = base / "cgroup.subtree_control"
     wanted = [each for each in controllers if each not in _words(control)]
     if not wanted:
@@ -78,8 +90,29 @@ def _enable(base: Path, controllers: Sequence[str]) -> None:
                 raise
         aside = base / _SUPERVISOR
         aside.mkdir(exist_ok=True)
-        write(aside / "cgroup.procs", str(os.getpid()))
+        for pid in members(base):
+            if _ours(pid):
+                _move(pid, aside)
         time.sleep(0.02)
+
+
+def _ours(pid: int) -> bool:
+    """Whether this process, or one that descends from it, has the number."""
+    while pid > 1:
+        if pid == os.getpid():
+            return True
+        try:
+            pid = int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1])
+        except (OSError, IndexError, ValueError):
+            return False
+    return False
+
+
+def _move(pid: int, folder: Path) -> None:
+    try:
+        write(folder / "cgroup.procs", str(pid))
+    except ProcessLookupError:
+        pass
 
 
 def _bound_io(scope: Path, limits: Resources, workdir: str) -> str | None:

@@ -2,17 +2,19 @@
 
 import dataclasses
 import os
+import stat
 from pathlib import Path
 
 from murmur.sandbox.mounts import read_mounts
 
 
 class Blocked(Exception):
-    """A hierarchy that cannot hold a scope, and why."""
+    """A hierarchy that cannot hold a scope, and why; `error` is an errno where a call failed."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, error: int | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.error = error
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ def members(folder: Path) -> list[int]:
 
 
 def disk_of(path: str) -> str:
-    """`major:minor` of the whole disk that holds a path.
+    """`major:minor` of the whole disk that holds a path, or would once it is made.
 
     Raises Blocked where there is none to bound: overlay, tmpfs, device-mapper and the like.
     """
@@ -131,7 +133,10 @@ def disk_of(path: str) -> str:
     while not probe.exists():
         probe = probe.parent
     device = os.stat(probe).st_dev
-    block = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}")
+    number = f"{os.major(device)}:{os.minor(device)}"
+    block = Path("/sys/dev/block", number)
+    if not block.exists():
+        block = Path("/sys/dev/block", mounted_from(number) or number)
     try:
         real = block.resolve(strict=True)
     except OSError:
@@ -141,3 +146,27 @@ def disk_of(path: str) -> str:
     if real.name.startswith("dm-"):
         raise Blocked(f"{path} lies on a device-mapper volume")
     return (real / "dev").read_text("ascii").strip()
+
+
+def mounted_from(number: str, table: str | None = None) -> str | None:
+    """The block device that a file system with a number of its own is mounted from, as btrfs is.
+
+    `table` is the text of a mountinfo file, this process's if not given.
+    """
+    if table is None:
+        try:
+            table = Path("/proc/self/mountinfo").read_text("utf-8", "surrogateescape")
+        except OSError:
+            return None
+    for line in table.splitlines():
+        fields, _, tail = line.partition(" - ")
+        source = tail.split(" ")[1] if tail.count(" ") > 1 else ""
+        if fields.split(" ")[2:3] != [number] or not source.startswith("/dev/"):
+            continue
+        try:
+            status = os.stat(source)
+        except OSError:
+            continue
+        if stat.S_ISBLK(status.st_mode):
+            return f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
+    return None

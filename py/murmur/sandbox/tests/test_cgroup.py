@@ -1,5 +1,6 @@
 """The scope on the real hierarchy. spec/containment.md 19, design/decisions.md 4."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -95,6 +96,68 @@ def test_a_bound_that_cannot_be_written_leaves_nothing_behind(
     with pytest.raises(Blocked):
         try_scope("ses_x", Resources(cgroup_pids_max=-5))
     assert {entry for parent in parents for entry in os.listdir(parent)} == before
+
+
+BUSY = """
+import os, subprocess, sys
+from murmur.sandbox.cgroup import try_scope
+from murmur.sandbox.resources import Resources
+open(sys.argv[1] + "/cgroup.procs", "w").write(str(os.getpid()))
+child = subprocess.Popen(["sleep", "600"])
+try:
+    scope = try_scope("ses_busy", Resources())
+    print(scope.hierarchy, scope.folders[0].parent, sep="\\n")
+    print(sorted(map(int, open(sys.argv[1] + "/murmur-supervisor/cgroup.procs").read().split()))
+          == sorted([os.getpid(), child.pid]))
+    print(scope.remove())
+finally:
+    child.kill()
+    child.wait()
+"""
+
+
+def test_processes_that_this_one_started_step_aside_for_the_controllers() -> None:
+    """The guests' zygote is there before the scope; v2 turns nothing on above processes."""
+    try:
+        first = try_scope("ses_first", LIMITS)
+    except Blocked as blocked:
+        pytest.skip(f"INCONCLUSIVE: {blocked.reason}")
+    first.remove()
+    if first.hierarchy != "v2":
+        pytest.skip("INCONCLUSIVE: no cgroup v2 with controllers here")
+    group = first.folders[0].with_name(f"murmur-busy-{os.getpid()}")
+    group.mkdir()
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", BUSY, str(group)],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(each for each in sys.path if each)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.stdout.split("\n") == ["v2", str(group), "True", "True", ""], done.stderr
+    finally:
+        assert cgroup.remove_folders([group / "murmur-supervisor", group])
+
+
+def test_where_none_can_be_made_nothing_is_moved(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "cgroup.controllers").write_text("memory pids cpu\n")
+    monkeypatch.setattr(cgroup, "delegated_facts", lambda: Facts(tmp_path, {}))
+
+    def refuse(path: object, mode: int = 0o777) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", path)
+
+    monkeypatch.setattr(os, "mkdir", refuse)
+    with pytest.raises(Blocked) as caught:
+        try_scope("ses_x", LIMITS)
+    assert caught.value.error == errno.EACCES
+    assert f"{tmp_path} is not delegated to this user: mkdir: Permission denied" in (
+        caught.value.reason
+    )
+    assert os.listdir(tmp_path) == ["cgroup.controllers"]
 
 
 def test_scopes_of_dead_runtimes_are_swept(scope: cgroup.Scope) -> None:

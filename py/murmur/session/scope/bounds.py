@@ -4,6 +4,7 @@ A preview does what a launch does, against a throwaway scope that it creates and
 """
 
 import dataclasses
+import errno
 import sys
 from typing import Final, Literal, cast
 
@@ -55,9 +56,9 @@ def preview_bounds(capsule: Capsule, config: Config, workdir: str) -> Preview:
         scope = try_scope("explain-scope", wanted, workdir)
     except Blocked as blocked:
         if config.cgroup_optional:
-            bounds = _bare(capsule, "unavailable", WAIVED)
+            bounds = _bare(capsule, "unavailable", WAIVED, blocked.error)
             return Preview(bounds, warning=warning("W-SEC-035", reason=blocked.reason))
-        bounds = _bare(capsule, "unavailable", blocked.reason)
+        bounds = _bare(capsule, "unavailable", blocked.reason, blocked.error)
         return Preview(bounds, refusal=error("E-RUN-012", reason=blocked.reason))
     try:
         return Preview(_delegated(capsule, scope), swap_bounded=scope.swap_bounded)
@@ -78,6 +79,8 @@ def _bare(
     capsule: Capsule,
     status: Literal["unavailable", "not-required", "not-probed"],
     reason: str | None,
+    error_number: int | None = None,
 ) -> Bounds:
     declared = capsule.capabilities.resources.cgroup_io_bytes_per_sec
-    return Bounds(CgroupScope(status, reason), IoMax(declared, status, reason))
+    name = None if error_number is None else errno.errorcode.get(error_number, str(error_number))
+    return Bounds(CgroupScope(status, reason, name), IoMax(declared, status, reason))

@@ -172,6 +172,7 @@ class CgroupScope:
 
     status: ScopeStatus
     reason: str | None = dataclasses.field(default=None, metadata={OPTIONAL: True})
+    errno: str | None = dataclasses.field(default=None, metadata={OPTIONAL: True})
     hierarchy: Literal["v1", "v2"] | None = dataclasses.field(
         default=None, metadata={OPTIONAL: True}
     )
