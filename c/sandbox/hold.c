@@ -24,21 +24,30 @@ static int open_listeners(const struct mur_spec *spec, int *descriptors) {
   return (int)spec->port_count + 1;
 }
 
-/* The mounts and the ruleset, then word to the runtime: pidfd, work folder and, if made, the
- * ruleset; last, if asked for, the listeners. */
-static int prepare(const struct mur_spec *spec) {
-  uint32_t facts = 0;
-  if (memfd_noexec() == 0)
-    facts |= MUR_FACT_MEMFD_NOEXEC;
-  int sealed = (spec->flags & MUR_FLAG_ROOT) != 0;
-  if ((spec->flags & MUR_FLAG_MOUNTS) != 0 && !sealed && root_apply(spec) != 0)
+/* What commands see of files: the host's root with the session's mounts in it, or one composed. */
+static int make_view(const struct mur_spec *spec, uint32_t *facts) {
+  int composed = (spec->flags & MUR_FLAG_ROOT) != 0;
+  if (!composed && (spec->flags & MUR_FLAG_MOUNTS) != 0 && root_apply(spec) != 0)
     return -1;
   if ((spec->flags & MUR_FLAG_PROC) != 0) {
-    if (proc_mount() != 0 || (!sealed && proc_seal() != 0))
+    if (proc_mount() != 0 || (!composed && proc_seal() != 0))
       return -1;
-    facts |= MUR_FACT_PRIVATE_PROC;
+    *facts |= MUR_FACT_PRIVATE_PROC;
   }
-  if (sealed && root_compose(spec) != 0)
+  return composed ? root_compose(spec) : 0;
+}
+
+/* The mounts and the ruleset, then word to the runtime: pidfd, work folder and, if made, the
+ * ruleset; last, if asked for, the listeners. These are opened first: a composed root lies in a
+ * user namespace that has no power over the network. */
+static int prepare(const struct mur_spec *spec) {
+  uint32_t facts = 0;
+  int listeners[MUR_MAX_PORTS + 1], opened = 0;
+  if (memfd_noexec() == 0)
+    facts |= MUR_FACT_MEMFD_NOEXEC;
+  if ((spec->flags & MUR_FLAG_EGRESS) != 0)
+    opened = open_listeners(spec, listeners);
+  if (opened < 0 || make_view(spec, &facts) != 0)
     return -1;
   int descriptors[MUR_MAX_HANDED], count = 0;
   descriptors[count] = (int)syscall(NR_PIDFD_OPEN, getpid(), 0);
@@ -54,12 +63,8 @@ static int prepare(const struct mur_spec *spec) {
       return -1;
     facts |= MUR_FACT_RULESET;
   }
-  if ((spec->flags & MUR_FLAG_EGRESS) != 0) {
-    int opened = open_listeners(spec, descriptors + count);
-    if (opened < 0)
-      return -1;
-    count += opened;
-  }
+  for (int i = 0; i < opened; i++)
+    descriptors[count++] = listeners[i];
   return report_ready(spec->report_fd, facts, descriptors, count);
 }
 
