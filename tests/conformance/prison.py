@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-from murmur.sandbox import cgroup
+from murmur.sandbox import cgroup, identity
 from murmur.sandbox.binaries import resolve
 from murmur.sandbox.cgroup import Scope
 from murmur.sandbox.environment import command_environment
@@ -82,10 +82,15 @@ class Prison:
         (base / "runtime" / "task.md").write_text("the task")
         self.base = base
         self.folders = Folders(*(str(base / name) for name in _INSIDE))
-        demands = Demands(tools, unix_sockets=unix_sockets, resources=resources or Resources())
-        self.policy: CommandPolicy = derive_class(
-            class_, forced(reading, class_), self.folders, demands, path
+        if class_ == "sealed":
+            self.folders = dataclasses.replace(self.folders, identity=self._identity())
+        demands = Demands(
+            tools,
+            unix_sockets=unix_sockets,
+            resources=resources or Resources(),
+            sealed=class_ == "sealed",
         )
+        self.policy: CommandPolicy = derive(forced(reading, class_), self.folders, demands, path)
         self.scope: Scope | None = None
         self.scope_refusal: str | None = None
         try:
@@ -102,6 +107,15 @@ class Prison:
             baseline_env=["*"],
         )
 
+    def _identity(self) -> str:
+        folder = self.base / identity.FOLDER
+        folder.mkdir(mode=0o700)
+        home = self.folders.home
+        passwd = identity.passwd_text(os.getuid(), os.getgid(), home)
+        (folder / identity.PASSWD).write_text(passwd)
+        (folder / identity.GROUP).write_text(identity.group_text(os.getgid()))
+        return str(folder)
+
     @property
     def work(self) -> Path:
         return self.base / "work"
@@ -116,13 +130,6 @@ class Prison:
         """Whether everything that the session started is gone."""
         gone = self.session.close()
         return (self.scope is None or self.scope.remove()) and gone
-
-
-def derive_class(
-    class_: ClassName, reading: HostReading, folders: Folders, demands: Demands, path: str
-) -> CommandPolicy:
-    """The policy of a capsule that declares the class (advisory: that gets no more of the host)."""
-    return derive(reading, folders, demands, path)
 
 
 def loader() -> str:

@@ -22,6 +22,18 @@ ROWS: Final[tuple[Row, ...]] = (
             "passwd-is-the-host-s": (
                 'text("/etc/passwd") == open("<base>/work/host-passwd").read()', "EACCES", False
             ),
+            "symlink-to-passwd": (
+                'os.symlink("/etc/passwd", "pw") or '
+                '("root:x:0:0:root:" in text("pw") and text("pw") != text("host-passwd"))',
+                "EACCES", True,
+            ),
+            "who-am-i": (
+                '__import__("pwd").getpwuid(os.getuid())[0] in ("capsule", "root")',
+                "KeyError", True,
+            ),
+            "list-dev": ('os.listdir("/dev")', "EACCES"),
+            "list-programs": ('"sh" in os.listdir("/usr/bin")', "EACCES", True),
+            "old-root": ('os.listdir("/.mur-oldroot")', "ENOENT"),
             "list-root": ('os.listdir("/")', "EACCES"),
             "list-etc": ('os.listdir("/etc")', "EACCES"),
             "other-session": ('opened("<base>/other/record.json")', "EACCES", "ENOENT"),
@@ -74,6 +86,9 @@ ROWS: Final[tuple[Row, ...]] = (
                 'os.symlink("<base>/other/record.json", "out2") or written("out2")', REFUSED
             ),
             "write-var-tmp": ('written("/var/tmp/murmur-escape")', REFUSED),
+            "write-root": ('os.mkdir("/murmur-escape")', REFUSED),
+            "write-dev": ('written("/dev/murmur-escape")', REFUSED),
+            "write-proc": ('written("/proc/murmur-escape")', REFUSED),
             "write-etc": ('written("/etc/murmur-escape")', REFUSED),
             "write-usr": ('written("/usr/murmur-escape")', REFUSED),
             "write-program": ('opened("/bin/sh", os.O_WRONLY)', (*REFUSED, "ETXTBSY")),

@@ -85,6 +85,13 @@ ROWS: Final[tuple[Row, ...]] = (
                 'written(f"/proc/self/fd/{os.open(\'/dev/urandom\', 0)}")', "EACCES"
             ),
             "device-random": ('opened("/dev/random")', "EACCES", "opened"),
+            "device-full": ('opened("/dev/full", os.O_RDWR)', "EACCES", "opened"),
+            "device-numbers": (
+                '[os.stat(f"/dev/{n}").st_rdev for n in ("null", "zero", "urandom")] == '
+                "[os.makedev(1, n) for n in (3, 5, 9)]",
+                True,
+            ),
+            "device-links": ('os.readlink("/dev/stdin")', "/proc/self/fd/0"),
             "device-zero": ('opened("/dev/zero")', "opened"),
             "terminal": ('opened("/dev/tty", os.O_RDWR)', ("EACCES", "ENXIO"), "ENXIO"),
             "terminal-master": ('opened("/dev/ptmx", os.O_RDWR)', "EACCES", ("EACCES", "opened")),

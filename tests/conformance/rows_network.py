@@ -69,10 +69,12 @@ ROWS: Final[tuple[Row, ...]] = (
             "unix-pair-connect": (
                 'socket.socketpair(1, socket.SOCK_STREAM)[0].connect("<base>/listening")',
                 "EISCONN",
+                ("EISCONN", "ENOENT"),
             ),
             "unix-packets-connect": (
                 'socket.socketpair(1, socket.SOCK_SEQPACKET)[0].connect("<base>/packets")',
                 "EISCONN",
+                ("EISCONN", "ENOENT"),
             ),
             "netlink": ("socket.socket(16, socket.SOCK_RAW).close()", "EACCES"),
             # CVE-2016-8655 and CVE-2020-14386 lay behind this family.

@@ -125,7 +125,7 @@ def beside(prison: Prison, around: Surroundings) -> object:
     found = {str(each.relative_to(prison.base)) for place in places for each in place.iterdir()}
     known = {
         "work", "runtime", "records", "other", "listening", "packets", "records/tmp",
-        "records/home", "records/trace.jsonl", "runtime/task.md",
+        "records/home", "records/trace.jsonl", "runtime/task.md", "sealed-etc",
     }  # fmt: skip
     return sorted(found - known)
 
