@@ -38,7 +38,6 @@ NOT_BY_A_COMMAND: Final = {
     "E-CAP-008": "exports is refused as not served before: The door and every command that uses it",
     "E-RUN-007": "needs a full disk below the records: "
     "Sessions: staging to teardown, the agent loop, shell, hooks, plans, memory",
-    "E-TRC-001": "no command reads a trace yet: Traces, evaluation, telemetry, topology",
     "W-REG-001": "no command files a native artifact without a platform: "
     "Stores: build, publish, install, lock, index, search, precompile, list",
     "W-SEC-001": "needs a system that is not Linux: Containment, whole",

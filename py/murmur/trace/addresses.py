@@ -54,6 +54,17 @@ def _is_session(entry: os.DirEntry[str]) -> bool:
     return is_id(entry.name, "ses") and entry.is_dir(follow_symlinks=False)
 
 
+def need_group(addresses: Sequence[str]) -> bool:
+    """Whether any of the addresses is looked up in a records group, as all but paths are.
+
+    One that is no address counts as looked up: finding it refuses it.
+    """
+    try:
+        return not all(isinstance(parse_address(each), Literal) for each in addresses)
+    except BadAddress:
+        return True
+
+
 def find_recorded(
     address: str, home: Home | None, root: Path, *, code: str = "E-TRC-002"
 ) -> Recorded:

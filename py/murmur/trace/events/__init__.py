@@ -24,6 +24,7 @@ from murmur.trace.events.calls import (
     TOOL_INPUT_REFUSED,
 )
 from murmur.trace.events.context import COMPACTION, COMPACTION_DECLINED, CONTEXT_SEED
+from murmur.trace.events.control import CONTROL_APPLIED, CONTROL_CHANGE, CONTROL_REFUSED
 from murmur.trace.events.delegations import DELEGATION
 from murmur.trace.events.hooks import HOOK_DISPATCH_ERROR
 from murmur.trace.events.inference import (
@@ -35,6 +36,7 @@ from murmur.trace.events.inference import (
 )
 from murmur.trace.events.peers import PEER_FILE_FETCH, PEER_HANDLE_MINT
 from murmur.trace.events.plans import PLAN_END, PLAN_START, PLAN_STEP, PLAN_STEP_START
+from murmur.trace.events.resources import PEER_HANDLE_REDEEM, RESOURCE_LIST, RESOURCE_READ
 from murmur.trace.events.session import (
     DEADLINE_REACHED,
     RETENTION,
@@ -97,5 +99,11 @@ EVENTS: Final[Mapping[str, Event]] = {
         PEER_FILE_FETCH,
         INFERENCE_CREDENTIAL,
         GATEWAY_CREDENTIAL,
+        CONTROL_CHANGE,
+        CONTROL_REFUSED,
+        CONTROL_APPLIED,
+        RESOURCE_LIST,
+        RESOURCE_READ,
+        PEER_HANDLE_REDEEM,
     )
 }

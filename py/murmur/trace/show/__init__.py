@@ -1,0 +1,1 @@
+"""The sections of `mur trace show`, each filled in one pass over the trace."""
