@@ -45,7 +45,8 @@ class Contained:
             identity.passwd_text(os.getuid(), os.getgid(), str(base / "records/home"))
         )
         (identities / identity.GROUP).write_text(identity.group_text(os.getgid()))
-        self.folders = Folders(*(str(base / name) for name in names), identity=str(identities))
+        work, runtime, records, temp, home = (str(base / name) for name in names)
+        self.folders = Folders(work, runtime, records, temp, home, str(identities))
         self.policy: CommandPolicy = derive(reading, self.folders, demands, path)
         self.scope: Scope | None
         try:

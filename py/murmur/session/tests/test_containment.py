@@ -122,7 +122,8 @@ def test_why_a_host_is_not_sealed_tells_the_cases_apart(
 
 
 def test_a_root_is_composed_only_where_the_floor_asks_for_it() -> None:
-    for declared, tier in (("advisory", "Full"), ("scoped", "Full"), ("sealed", "Sealed")):
+    for declared in CLASSES:
+        tier = "Sealed" if declared == "sealed" else "Full"
         decided = decide(SEALED, Floor(declared, (FLAG,)), SHELL)
         assert (decided.tier, decided.host, decided.shortfall) == (tier, "sealed", None)
         assert decided.achieved == ("sealed" if declared == "sealed" else "scoped")
