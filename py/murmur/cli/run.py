@@ -18,6 +18,7 @@ from murmur.core.process import forbid_reading
 from murmur.core.streams import complain, emit, keep_lost_lines, report
 
 if TYPE_CHECKING:
+    import asyncio
     import socket
 
     from murmur.core.installation import Installation
@@ -154,7 +155,7 @@ def command(
             emit(f"status:  {outcome.status}")
         for found in outcome.errors:
             report(found)
-        return outcome.exit_code
+        return outcome.exit_code if stopping.signalled is None else stopping.signalled
 
 
 def _check_forget(forget_session: bool, context: str | None, resume: str | None) -> None:
@@ -325,12 +326,32 @@ async def _serve(staged: "Staged", guests: "Guests", stopping: Stopping) -> "Out
         door: DoorServer | None = None
         try:
             stopping.attach(loop, session.stop)
+            _arm_deadline(session, loop, stopping)
             door = await open_door(session, listener, door_address(listener))
             outcome = await loop.run_in_executor(worker, run_tasks, session)
         finally:
             outcome = await loop.run_in_executor(worker, end_session, session, outcome)
             await _teardown(session, door)
     return outcome
+
+
+def _arm_deadline(
+    session: "Session", loop: "asyncio.AbstractEventLoop", stopping: Stopping
+) -> None:
+    """Ends the session at its deadline: at once when that is past, before any task runs."""
+    deadline = session.staged.prepared.launch.deadline
+    if deadline is None:
+        return
+
+    def fall() -> None:
+        session.reach_deadline()
+        if session.overdue:
+            stopping.bound_teardown()
+
+    if deadline.left() <= 0:
+        fall()
+    else:
+        loop.call_later(deadline.left(), fall)
 
 
 def _warm(guests: "Guests") -> None:

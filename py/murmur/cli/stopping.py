@@ -80,6 +80,16 @@ class Stopping:
         if self._asked:
             self._stop()
 
+    @property
+    def signalled(self) -> int | None:
+        """128 + the signal that ended a session, where that is its exit status: not for SIGTERM,
+        whose exit status is the session's own."""
+        return 128 + self._asked if self._asked in (signal.SIGINT, signal.SIGHUP) else None
+
+    def bound_teardown(self) -> None:
+        """Starts the bound of a first signal, whose exit status is SIGTERM's, without one."""
+        _thread.start_new_thread(self._end_late, (128 + signal.SIGTERM,))
+
     def _received(self, number: int, frame: FrameType | None) -> None:
         if self._asked:
             os._exit(128 + number)

@@ -84,6 +84,8 @@ class Ending:
     def state(self) -> TaskState:
         if self.status == "ok":
             return TaskState.COMPLETED
+        if self.status == "deadline_reached":
+            return TaskState.CANCELED if self.response is None else TaskState.COMPLETED
         return TaskState.CANCELED if self.status == "canceled" else TaskState.FAILED
 
 
@@ -134,4 +136,21 @@ def canceled(phase: str, turn: int | None) -> Ending:
     """The task was cancelled; the result file keeps what it held."""
     return Ending(
         status="canceled", said="task canceled", reason="it was canceled", phase=phase, turn=turn
+    )
+
+
+def overdue(ending: Ending) -> Ending:
+    """A task that the deadline cancelled."""
+    reason = "the session's deadline was reached"
+    return dataclasses.replace(ending, status="deadline_reached", reason=reason)
+
+
+def budget_exhausted(said: str) -> Ending:
+    """A hook wanted the task reopened, and one of its budgets is spent; `said` names which."""
+    return Ending(
+        status="reopen_budget_exhausted",
+        said=said,
+        reason=said,
+        result=f"error: {said}",
+        cause="reopen_budget_exhausted",
     )

@@ -6,6 +6,7 @@ scope bounds all of its commands together.
 
 import contextlib
 import dataclasses
+import threading
 import time
 from typing import TYPE_CHECKING, Final
 
@@ -128,6 +129,22 @@ class Commands:
         if done.set_up_failure is not None:
             return CommandDone(known.path, failure=done.set_up_failure)
         return self._ended(command, known.path, done)
+
+    def refuse_overfull(self) -> None:
+        """Raises E-RUN-013 once the session's folders hold more than they may."""
+        try:
+            self._session.check_ceiling()
+        except CeilingReached as reached:
+            raise reached.refusal from None
+
+    def check(self, argv: list[str], timeout: float, cancel: threading.Event) -> CommandResult:
+        """Runs a command of the runtime's own, which never moves to the background.
+
+        It is killed at `timeout` seconds or on `cancel`. Raises NotAllowed and SetUpFailed.
+        """
+        if not argv:
+            raise NotAllowed("the command is empty")
+        return self._session.run(argv, self._env, timeout=timeout, cancel=cancel)
 
     def _detach(self, detached: Detached, attempt: Attempt, turn: int) -> CommandDone:
         """Moves a command that still runs to the background."""

@@ -6,7 +6,9 @@ and for passing down. CLI reference, *The deadline*; spec/sessions.md 13.
 
 import dataclasses
 import math
+import threading
 import time
+from collections.abc import Callable
 from typing import Final, Literal
 
 from murmur.core.durations import rfc3339
@@ -82,3 +84,36 @@ class Notice:
             f"[murmur] The session ends in {seconds} seconds, whatever it is doing then. "
             "Bring your work to a state that can be left, and say what is done."
         )
+
+
+class Overdue:
+    """Whether the deadline has fallen. Set by the event loop, read by the session's worker.
+
+    `kept` is the task, if any, that has an answer already and is only worked on further: it is
+    interrupted and ends with that answer, where any other is cancelled.
+    """
+
+    def __init__(self) -> None:
+        self._fallen = threading.Event()
+        self._ending = threading.Lock()
+        self.kept: str | None = None
+
+    def __bool__(self) -> bool:
+        return self._fallen.is_set()
+
+    def fall(self, stopping: threading.Event, announce: Callable[[], object]) -> bool:
+        """The deadline falls, unless the session is ending already; whether it did.
+
+        `announce` comes before anybody can act on it.
+        """
+        with self._ending:
+            if stopping.is_set():
+                return False
+            announce()
+            self._fallen.set()
+            return True
+
+    def too_late(self, stopping: threading.Event) -> None:
+        """The session ends by itself: from now on no deadline changes how."""
+        with self._ending:
+            stopping.set()

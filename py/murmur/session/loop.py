@@ -24,6 +24,7 @@ from murmur.session.attempt import (
     out_of_turns,
     unanswered,
 )
+from murmur.session.deadline import Notice
 from murmur.session.dispatch import Dispatcher
 from murmur.session.history import Message, unanswered_calls
 from murmur.session.results import capped
@@ -43,6 +44,8 @@ class LoopSettings:
     tools: Sequence[Mapping[str, object]]
     driver_config: Mapping[str, object] | None
     warn: Callable[[Diagnostic], None]
+    notice: Notice
+    before_turn: Callable[[], None] = lambda: None
 
 
 class AgentLoop:
@@ -171,7 +174,7 @@ class AgentLoop:
             ending = canceled("turn", turn) if attempt.cancel.is_set() else None
             if ending is not None:
                 break
-            message, frame = self._dispatcher.dispatch(call, turn, attempt)
+            message, frame = self._noticed(*self._dispatcher.dispatch(call, turn, attempt))
             attempt.frame(frame)
             attempt.history.add(message)
             if attempt.cancel.is_set():
@@ -183,6 +186,15 @@ class AgentLoop:
         for missing in unanswered_calls(attempt.history.messages):
             attempt.history.add(missing)
         return ending
+
+    def _noticed(self, message: Message, frame: ArtifactFrame) -> tuple[Message, ArtifactFrame]:
+        """The answer with the deadline's notice after it, outside its fence, once it is due."""
+        notice = self._settings.notice.take()
+        if notice is None:
+            return message, frame
+        content = [*message["content"], {"type": "text", "text": notice}]
+        said = dataclasses.replace(frame, content=f"{frame.content}\n{notice}")
+        return {**message, "content": content}, said
 
 
 def _assistant_message(turn: Turn) -> Message:

@@ -9,8 +9,8 @@ from typing import Final
 
 from murmur.core.diagnostics import MurmurError, error
 from murmur.core.streams import complain
-from murmur.core.tasks import TaskNotOpen, TaskState
-from murmur.session.attempt import Ending, canceled
+from murmur.core.tasks import TaskNotOpen, TaskState, UnknownTask
+from murmur.session.attempt import Ending, canceled, overdue
 from murmur.session.notices import keep
 from murmur.session.outcome import Outcome
 from murmur.session.start import Session
@@ -31,6 +31,9 @@ def run_tasks(session: Session) -> Outcome:
     except Exception as failure:
         reason = f"{type(failure).__name__}: {failure}"
         return Outcome("failed", (error("E-RUN-007", reason=reason).diagnostic,))
+    session.overdue.too_late(session.stopping)
+    if session.overdue and (deciding is None or deciding.status == "deadline_reached"):
+        return _deadline_reached(session)
     return Outcome("ok") if deciding is None else _outcome(session, deciding)
 
 
@@ -54,16 +57,29 @@ def _run_until_end(session: Session) -> Ending | None:
         _between_tasks(session, False)
         if task is None:
             if not stopping.is_set():
-                deciding = deciding or _failure(session.runner.run_idle(stopping))
+                context_id = session.staged.prepared.launch.context_id
+                deciding = deciding or _failure(session.runner.run_idle(stopping, context_id))
             break
-        ending = session.runner.run(task) or canceled("queued", None)
+        ending = session.runner.run(task) or _canceled_queued(session)
         if is_local(task) or (task.source == "a2a" and (not sleeps or stopping.is_set())):
             deciding = deciding or _failure(ending)
         if not sleeps:
             break
-    if launched is not None and board.get(launched.id).state is TaskState.CANCELED:
-        deciding = deciding or canceled("queued", None)
+    if launched is not None and _was_canceled(session, launched.id):
+        deciding = deciding or _canceled_queued(session)
     return deciding
+
+
+def _was_canceled(session: Session, task_id: str) -> bool:
+    """Whether the launch's task was cancelled; one forgotten by now ended long ago, by its run."""
+    with contextlib.suppress(UnknownTask):
+        return session.board.get(task_id).state is TaskState.CANCELED
+    return False
+
+
+def _canceled_queued(session: Session) -> Ending:
+    ending = canceled("queued", None)
+    return overdue(ending) if session.overdue else ending
 
 
 def _between_tasks(session: Session, now: bool) -> None:
@@ -91,21 +107,31 @@ def _failure(ending: Ending) -> Ending | None:
     return None if ending.status == "ok" else ending
 
 
+def _deadline_reached(session: Session) -> Outcome:
+    deadline = session.staged.prepared.launch.deadline
+    assert deadline is not None
+    seconds = deadline.secs if deadline.secs is not None else round(deadline.span)
+    refused = error("E-RUN-053", seconds=seconds, source=deadline.source)
+    return Outcome("deadline_reached", (refused.diagnostic,))
+
+
 def _outcome(session: Session, ending: Ending) -> Outcome:
     staged = session.staged
     found: list[MurmurError] = []
+    # The task's own status; of a launch there is no such word.
+    status = "failed" if ending.status == "reopen_budget_exhausted" else ending.status
     if ending.cause == "credential_rejected":
         found.append(rejected_credential(session))
     found.append(
         error(
             "E-RUN-040",
-            status=ending.status,
+            status=status,
             reason=ending.reason or ending.said,
             records=staged.directories.records,
             session=staged.session_id,
         )
     )
-    return Outcome(ending.status, tuple(each.diagnostic for each in found))
+    return Outcome(status, tuple(each.diagnostic for each in found))
 
 
 def rejected_credential(session: Session) -> MurmurError:
@@ -125,6 +151,8 @@ def end_session(session: Session, outcome: Outcome) -> Outcome:
     session.board.stop_accepting()
     session.board.reject_queued()
     staged = session.staged
+    if session.handles is not None:
+        session.handles.revoke()
     if session.commands is not None:
         try:
             session.commands.close()

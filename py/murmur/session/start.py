@@ -17,6 +17,8 @@ from murmur.inference.gateway import Gateway
 from murmur.session.background import Background
 from murmur.session.board import Board
 from murmur.session.commands import Commands, open_commands, open_scope
+from murmur.session.course import Rules
+from murmur.session.deadline import Notice, Overdue
 from murmur.session.dispatch import Dispatcher
 from murmur.session.guest_calls import GuestCalls
 from murmur.session.history import Conversations, Keeping
@@ -40,7 +42,8 @@ from murmur.trace.writer import TraceWriter
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Session:
-    """A launched session. `stopping` is set once it has been asked to end."""
+    """A launched session. `stopping` is set once it has been asked to end, `overdue` when it was
+    the deadline that asked. `handles` is there exactly when files are exported to peers."""
 
     staged: Staged
     board: Board
@@ -49,12 +52,30 @@ class Session:
     guest_calls: GuestCalls
     commands: Commands | None
     stopping: threading.Event
+    overdue: Overdue
+    handles: PeerHandles | None = None
 
     def stop(self) -> None:
         """What a first SIGTERM does: cancels every live task and starts none."""
+        self._stop(spare=None)
+
+    def reach_deadline(self) -> None:
+        """Ends the session as `stop` does, a task that has its answer already with that answer.
+
+        One that is ending by itself, or by a signal, is left to that.
+        """
+        deadline = self.staged.prepared.launch.deadline
+        assert deadline is not None
+        record = deadline.record()
+        if self.overdue.fall(
+            self.stopping, lambda: self.trace.write_aside("deadline_reached", **record)
+        ):
+            self._stop(spare=self.overdue.kept)
+
+    def _stop(self, spare: str | None) -> None:
         self.stopping.set()
         self.board.stop_accepting()
-        self.board.cancel_all()
+        self.board.cancel_all(spare)
 
 
 def launch(
@@ -108,12 +129,15 @@ def _launch(
         Acceptance(lifecycle.task_acceptance),
         lifecycle.queue_depth,
         on_never_started=lambda task: never_started[0](task),
+        first_context=staged.prepared.launch.context_id,
     )
+    overdue = Overdue()
+    handles = PeerHandles(staged.session_id) if staged.capsule.exports.peer_files else None
     if commands is not None:
         background = Background(staged.session_id, records, str(staged.directories.records), trace)
         background.attach(board)
         commands.use_background(background)
-    runner = _runner(staged, board, guest_calls, gateway, commands, trace, capture)
+    runner = _runner(staged, board, guest_calls, gateway, commands, trace, capture, overdue)
     never_started.append(runner.never_started)
     return Session(
         staged=staged,
@@ -123,6 +147,8 @@ def _launch(
         guest_calls=guest_calls,
         commands=commands,
         stopping=threading.Event(),
+        overdue=overdue,
+        handles=handles,
     )
 
 
@@ -154,6 +180,7 @@ def write_session_start(
 ) -> None:
     """The first line, and W-SEC-034 for each route outside the class. Raises E-RUN-007."""
     capsule = staged.capsule
+    launch = staged.prepared.launch
     inference = capsule.inference
     capabilities = capsule.capabilities
     report = _scope_report(staged, guests, commands)
@@ -184,6 +211,9 @@ def write_session_start(
         gateways=[gateway.record() for gateway in staged.gateways.values()],
         system_prompt_sha256=capture.system_prompt(_configured(staged)),
         effective_grants=report.as_json(),
+        resumed_from=launch.resumed.session_id if launch.resumed is not None else None,
+        context_id=launch.context_id,
+        deadline=launch.deadline.record() if launch.deadline is not None else None,
     )
     for route in report.routes:
         if route.present and not route.under_class:
@@ -224,6 +254,7 @@ def _runner(
     commands: Commands | None,
     trace: TraceWriter,
     capture: Capture,
+    overdue: Overdue,
 ) -> TaskRunner:
     capsule = staged.capsule
     inference = capsule.inference
@@ -274,6 +305,8 @@ def _runner(
         tools=tuple(tool.declaration() for tool in staged.tools.values()),
         driver_config=inference.driver.config,
         warn=lambda found: tell(staged.directories.records_root, found),
+        notice=Notice(staged.prepared.launch.deadline, capsule.lifecycle.deadline_notice_secs),
+        before_turn=commands.refuse_overfull if commands is not None else lambda: None,
     )
     loop = AgentLoop(settings, client, dispatcher, trace, capture)
     return TaskRunner(
@@ -285,6 +318,12 @@ def _runner(
         runtime=staged.directories.runtime_root,
         capsule=capsule,
         conversations=Conversations(_keeping(staged)),
+        rules=Rules(
+            lifecycle=staged.prepared.lifecycle,
+            max_turns=inference.max_turns,
+            overdue=overdue,
+            check=None if commands is None else commands.check,
+        ),
         background=commands.background if commands is not None else None,
     )
 
@@ -293,10 +332,12 @@ def _keeping(staged: Staged) -> Keeping:
     """How this session keeps its conversations. spec/sessions.md 18.1."""
     capsule = staged.capsule
     context = capsule.context
+    launch = staged.prepared.launch
     return Keeping(
-        home=staged.prepared.launch.home,
+        home=launch.home,
         store=(context.record_store or capsule.name) if context.record == "on" else None,
         owner=capsule.name if context.retain is not None else None,
         threaded=staged.prepared.lifecycle.conversation == "threaded",
+        resumed=launch.resumed.context_id if launch.resumed is not None else None,
         tell=lambda line: say(staged.directories.records_root, line),
     )

@@ -10,18 +10,25 @@ import time
 
 from murmur.core.diagnostics import MurmurError
 from murmur.core.safefs import Root
-from murmur.core.tasks import Task, TaskFrame, TaskState, Trust
+from murmur.core.tasks import Task, TaskFrame, TaskState
 from murmur.guest.client import InputRefused
 from murmur.inference.payload import cache_key
 from murmur.manifest.capsule import Capsule
-from murmur.session.attempt import Attempt, Ending, Interrupted, broken_off, canceled
+from murmur.session.attempt import (
+    Attempt,
+    Ending,
+    Interrupted,
+    broken_off,
+    canceled,
+    overdue,
+)
 from murmur.session.background import Background
 from murmur.session.board import Board
-from murmur.session.fence import fence
+from murmur.session.course import Course, Rules, task_message
 from murmur.session.history import Conversations, user_message
 from murmur.session.loop import AgentLoop
 from murmur.session.notices import lose
-from murmur.session.results import write_result
+from murmur.session.results import RESULT, result_of, write_result
 from murmur.session.runtime_files import remove_task, write_task
 from murmur.trace.content import Capture
 from murmur.trace.writer import TraceWriter
@@ -39,6 +46,7 @@ class TaskRunner:
     runtime: Root
     capsule: Capsule
     conversations: Conversations
+    rules: Rules
     background: Background | None = None
 
     def run(self, task: Task) -> Ending | None:
@@ -51,15 +59,17 @@ class TaskRunner:
         began = time.monotonic()
         started = False
         try:
-            self._put_task(task)
+            self._put_task(task.text)
             self._trace_start(task)
             started = True
-            ending = self._attempt(task)
+            ending, course = self._attempts(task)
             if not self.board.settle(task.id) and ending.status != "canceled":
                 # The cancel is what every stream has been told; records and trace say the same.
                 ending = canceled("turn", ending.turn)
+            if ending.status == "canceled" and self.rules.overdue:
+                ending = overdue(ending)
             self._write_down(ending, task.id)
-            self._trace_end(task, ending.status, began)
+            self._trace_end(task, ending.status, began, course)
         except MurmurError as failure:
             self._write_result(f"error: {failure.message}")
             if started:
@@ -71,10 +81,10 @@ class TaskRunner:
         self.board.finish(task.id, state, ending.said, response=ending.response)
         return ending
 
-    def _attempt(self, task: Task) -> Ending:
-        """The task's one attempt; a fault of ours fails the task, a lost trace the session."""
+    def _attempts(self, task: Task) -> tuple[Ending, Course]:
+        """The task's attempts; a fault of ours fails the task, a lost trace the session."""
         history = self.conversations.open(task.context_id)
-        history.add(self._first_message(task))
+        history.add(task_message(task, task.text))
         interrupted = Interrupted()
         attempt = Attempt(
             task_id=task.id,
@@ -85,18 +95,23 @@ class TaskRunner:
             ask=lambda prompt: self._ask(task, prompt, interrupted),
             interrupted=interrupted,
         )
+        course = Course(
+            self.rules,
+            self.trace,
+            task,
+            attempt,
+            run_attempt=self._run_loop,
+            rewrite=self._put_task,
+            on_failed=lambda ending: self._trace_failed(ending, task.id),
+        )
         try:
-            return self._run_loop(attempt)
+            return course.run(), course
+        except MurmurError:
+            raise
+        except Exception as failure:
+            return broken_off(failure), course
         finally:
             history.close()
-
-    @staticmethod
-    def _first_message(task: Task) -> dict[str, object]:
-        """The task's text as the model reads it."""
-        if task.trust is not Trust.UNTRUSTED:
-            return user_message(task.text)
-        source = f"task:{task.origin}"
-        return user_message(fence(source, task.text), source)
 
     def _run_loop(self, attempt: Attempt) -> Ending:
         try:
@@ -106,17 +121,18 @@ class TaskRunner:
         except Exception as failure:
             return broken_off(failure)
 
-    def run_idle(self, cancel: threading.Event) -> Ending:
+    def run_idle(self, cancel: threading.Event, context_id: str | None = None) -> Ending:
         """The one run with an empty task, after nobody sent one. spec/sessions.md 9.
 
-        Raises E-RUN-007 when the trace cannot be written.
+        `context_id` is the launch's own; without one nothing is recorded. Raises E-RUN-007 when the
+        trace cannot be written.
         """
-        history = self.conversations.open("")
+        history = self.conversations.open(context_id or "")
         history.add(user_message(""))
         ending = self._run_loop(
             Attempt(
                 task_id=None,
-                cache_key=cache_key(self.capsule.name, self.capsule.version, None),
+                cache_key=cache_key(self.capsule.name, self.capsule.version, context_id),
                 history=history,
                 frame=_no_stream,
                 cancel=cancel,
@@ -130,17 +146,19 @@ class TaskRunner:
         """The result file, then the trace lines that say how it came to this."""
         if ending.result is not None:
             self._write_result(ending.result)
+            if task_id is not None and self.rules.lifecycle.conversation == "threaded":
+                self._write_result(ending.result, result_of(task_id))
         self._trace_ending(ending, task_id)
 
-    def _write_result(self, text: str) -> None:
+    def _write_result(self, text: str, name: str = RESULT) -> None:
         try:
-            write_result(self.records, text)
+            write_result(self.records, text, name)
         except OSError as failure:
-            lose(self.records, "out/result.txt", failure)
+            lose(self.records, name, failure)
 
-    def _put_task(self, task: Task) -> None:
+    def _put_task(self, text: str) -> None:
         try:
-            write_task(self.runtime, task.text)
+            write_task(self.runtime, text)
         except OSError as failure:
             lose(self.records, "task.md", failure)
 
@@ -194,16 +212,19 @@ class TaskRunner:
             message_parts_bytes=len(task.text.encode("utf-8", "surrogatepass")),
         )
 
+    def _trace_failed(self, ending: Ending, task_id: str | None) -> None:
+        self.trace.write(
+            "task_failed",
+            task_id=task_id,
+            turn=ending.turn,
+            cause=ending.cause,
+            reason=ending.reason,
+        )
+
     def _trace_ending(self, ending: Ending, task_id: str | None) -> None:
         if ending.cause is not None:
-            self.trace.write(
-                "task_failed",
-                task_id=task_id,
-                turn=ending.turn,
-                cause=ending.cause,
-                reason=ending.reason,
-            )
-        if ending.status == "canceled" and task_id is not None:
+            self._trace_failed(ending, task_id)
+        if ending.state is TaskState.CANCELED and task_id is not None:
             self.trace.write(
                 "task_canceled",
                 task_id=task_id,
@@ -213,13 +234,17 @@ class TaskRunner:
                 delegation_ids=[],
             )
 
-    def _trace_end(self, task: Task, status: str, began: float) -> None:
+    def _trace_end(
+        self, task: Task, status: str, began: float, course: Course | None = None
+    ) -> None:
+        stopped_by = course.stopped_by if course is not None else None
         self.trace.write(
             "task_end",
             task_id=task.id,
             exit_status=status,
             duration_ms=int((time.monotonic() - began) * 1000),
-            reopen_count=0,
+            reopen_count=course.reopens if course is not None else 0,
+            keep_working=None if stopped_by is None else {"stopped_by": stopped_by},
             **self.trace.task_counts.task_end(),
         )
 

@@ -32,13 +32,6 @@ def unserved(capsule: Capsule) -> Iterator[str]:
     yield from _artifacts(capsule)
     yield from _capabilities(capsule)
     yield from _inference(capsule)
-    lifecycle = capsule.lifecycle
-    if lifecycle.conversation == "threaded":
-        yield "lifecycle.conversation: threaded"
-    if lifecycle.keep_working:
-        yield "lifecycle.keep_working"
-    if lifecycle.done_check:
-        yield "lifecycle.done_check"
     if capsule.trace.retain:
         yield "trace.retain"
     if capsule.context.retain:

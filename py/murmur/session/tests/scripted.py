@@ -19,8 +19,12 @@ from murmur.inference.driver import DriverClient, OnEvent
 from murmur.inference.gateway_routes import Route
 from murmur.manifest.inference import Retry
 from murmur.manifest.parse import load_capsule
+from murmur.manifest.session import Lifecycle
 from murmur.session.attempt import Attempt
 from murmur.session.board import Board
+from murmur.session.checking import RunCheck
+from murmur.session.course import AskHooks, Rules
+from murmur.session.deadline import Deadline, Notice, Overdue
 from murmur.session.dispatch import CallTool, Dispatcher
 from murmur.session.history import Conversations, Keeping
 from murmur.session.inventory import Tool, ToolKind, shell_tool
@@ -57,6 +61,7 @@ SESSION_START: dict[str, Any] = {
 }
 
 NOT_KEPT = Keeping()
+NOTHING_DECLARED = Lifecycle()
 
 Answer = GuestResult | Callable[[threading.Event], GuestResult]
 
@@ -101,6 +106,9 @@ class Rig:
     runner: TaskRunner
     requests: list[dict[str, Any]]
     warned: list[str]
+    overdue: Overdue
+    deadline: Deadline | None
+    fall: list[Callable[[], None]] = dataclasses.field(default_factory=list)
 
     def submit(self, words: str = "go") -> Task:
         """A task from the door."""
@@ -149,7 +157,9 @@ class Rig:
             directories=SimpleNamespace(records=self.folder, records_root=self.records),
             prepared=SimpleNamespace(
                 lifecycle=SimpleNamespace(task_acceptance=acceptance, after_task=after),
-                launch=SimpleNamespace(environ=environ or {}),
+                launch=SimpleNamespace(
+                    environ=environ or {}, context_id=None, deadline=self.deadline
+                ),
             ),
         )
         return Session(
@@ -160,6 +170,7 @@ class Rig:
             guest_calls=cast(Any, SimpleNamespace(close=lambda: None)),
             commands=None,
             stopping=threading.Event(),
+            overdue=self.overdue,
         )
 
 
@@ -173,6 +184,10 @@ def rig(
     shells: Sequence[str] = (),
     read_only: Sequence[str] = (),
     keeping: Keeping = NOT_KEPT,
+    lifecycle: Lifecycle = NOTHING_DECLARED,
+    check: RunCheck | None = None,
+    hooks: AskHooks | None = None,
+    deadline: Deadline | None = None,
 ) -> Rig:
     """A session below `folder`, whose driver gives `answers` in order.
 
@@ -225,7 +240,9 @@ def rig(
         tools=(),
         driver_config=None,
         warn=lambda found: warned.append(found.code),
+        notice=Notice(deadline, lifecycle.deadline_notice_secs),
     )
+    overdue = Overdue()
     client = DriverClient("local/driver", Route("local/driver", ()), invoke, None)
     held: list[TaskRunner] = []
     board = Board(acceptance, 8, on_never_started=lambda task: held[0].never_started(task))
@@ -238,6 +255,7 @@ def rig(
         runtime=records,
         capsule=load_capsule(MANIFEST, "murmur.yaml").capsule,
         conversations=Conversations(keeping),
+        rules=Rules(lifecycle, max_turns, overdue, check, hooks),
     )
     held.append(runner)
-    return Rig(folder, records, board, trace, runner, requests, warned)
+    return Rig(folder, records, board, trace, runner, requests, warned, overdue, deadline)
