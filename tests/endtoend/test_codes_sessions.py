@@ -3,7 +3,6 @@
 A launch prints many warnings at once, so a few launches provoke them all.
 """
 
-import json
 import os
 import zipfile
 from pathlib import Path
@@ -226,9 +225,10 @@ def test_e_run_013_tells_the_model_that_the_work_folder_is_full(ground: Ground) 
         trace={"capture": "content"},
     )
     done = ground.run("--workdir", str(_empty(ground, "full")))
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1
+    assert "error[E-RUN-013]" in done.stderr
     lines = read_trace(_records(ground))
-    assert "E-RUN-013" in json.dumps(lines)
+    assert lines[-1]["exit_status"] == "failed"
 
 
 def _empty(ground: Ground, name: str) -> Path:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tests.providers.scripted import Event, SeenRequest, Server, Turn, calls_of, pieces
+from tests.providers.scripted import Event, Scripted, SeenRequest, Server, Turn, calls_of, pieces
 from tests.providers.scripted import start as start_server
 
 
-def start(script: Sequence[Turn], key: str | None = None) -> Server:
+def start(script: Sequence[Scripted], key: str | None = None) -> Server:
     """Serve `script`; `server.url` ends in `/v1`, the key header is `authorization: Bearer`."""
     return start_server(_OpenAi(), "/v1", script, key)
 

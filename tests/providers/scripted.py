@@ -14,6 +14,8 @@ A turn of a script is a mapping with any of
 | `status`, `body` | an HTTP error with that JSON body instead |
 | `events` | raw events (JSON objects) instead of all of the above |
 | `break_after` | close the connection after that many events, without the chunked body's end |
+
+A turn may also be a function of the request that it answers, which gives such a mapping.
 """
 
 from __future__ import annotations
@@ -21,13 +23,14 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Protocol
 
 Turn = Mapping[str, Any]
+Scripted = Turn | Callable[["SeenRequest"], Turn]
 Event = dict[str, Any]
 
 
@@ -93,7 +96,7 @@ class Server:
         self.stop()
 
 
-def start(provider: Format, prefix: str, script: Sequence[Turn], key: str | None) -> Server:
+def start(provider: Format, prefix: str, script: Sequence[Scripted], key: str | None) -> Server:
     """Serve a script on a free loopback port."""
     state = _State(provider, list(script))
     http = _Http(("127.0.0.1", 0), _Handler)
@@ -109,17 +112,17 @@ def start(provider: Format, prefix: str, script: Sequence[Turn], key: str | None
 @dataclass
 class _State:
     provider: Format
-    script: list[Turn]
+    script: list[Scripted]
     requests: list[SeenRequest] = field(default_factory=list)
     server: Server | None = None
     answered: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def next_turn(self) -> Turn | None:
+    def next_turn(self, request: SeenRequest) -> Turn | None:
         with self.lock:
             turn = self.script[self.answered] if self.answered < len(self.script) else None
             self.answered += 1
-            return turn
+        return turn(request) if callable(turn) else turn
 
 
 class _Http(ThreadingHTTPServer):
@@ -152,7 +155,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not isinstance(body, dict):
             self._whole(400, provider.error("invalid_request_error", "the body is no JSON object"))
             return
-        turn = state.next_turn()
+        turn = state.next_turn(request)
         if turn is None:
             self._whole(500, provider.error("api_error", "the test's script is exhausted"))
         elif "status" in turn:

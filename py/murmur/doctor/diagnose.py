@@ -8,7 +8,7 @@ from murmur.core.diagnostics import MurmurError, printable, render, warning
 from murmur.core.streams import complain, emit, report
 from murmur.doctor.checklist import check_artifacts
 from murmur.doctor.closure import Shelves, spawn_closure
-from murmur.doctor.environment import references, requirements, roost_refusal
+from murmur.doctor.environment import references, requirements
 from murmur.doctor.findings import Findings, would_refuse
 from murmur.doctor.granted import door_line, install_block, preopens_block, read_only_block
 from murmur.doctor.host import landlock_block, memory_block, namespaces_block
@@ -29,6 +29,7 @@ from murmur.session.launch import Flags
 from murmur.session.names import check_names
 from murmur.session.prepare import Examined
 from murmur.session.scope.text import directory_blocks, scope_line
+from murmur.session.spawning import roost_refusal
 from murmur.store.platforms import host_platform
 from murmur.store.stores import Store, global_store, project_store
 

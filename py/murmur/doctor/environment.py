@@ -7,21 +7,13 @@ over the environment there (spec/registry.md 21), and a launch needs nothing els
 """
 
 import dataclasses
-import os
-import shutil
-import socket
 from collections.abc import Collection, Mapping
-from urllib.parse import urlsplit
 
-from murmur.core.diagnostics import Diagnostic, MurmurError, error, warning
+from murmur.core.diagnostics import Diagnostic, error, warning
 from murmur.doctor.closure import Closure, label
 from murmur.doctor.findings import Findings
 from murmur.inference.credentials import referenced_variable
 from murmur.manifest.capsule import Capsule
-
-ROOST: str = "mur-roost"
-ROOST_URL: str = "MURMUR_ROOST_URL"
-_CONNECT_S = 2.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -129,31 +121,3 @@ def _rows(by: Mapping[str, list[str]], unset: Collection[str]) -> list[str]:
         f"{'unset' if name in unset else 'set':<5}   — {', '.join(dict.fromkeys(needed))}"
         for name, needed in by.items()
     ]
-
-
-def roost_refusal(capsule: Capsule, environ: Mapping[str, str]) -> MurmurError | None:
-    """E-RUN-019 when the daemon that the capsule registers with is not there to register with."""
-    if not capsule.capabilities.spawn_allow:
-        return None
-    url = environ.get(ROOST_URL, "")
-    if shutil.which(ROOST, path=environ.get("PATH", os.defpath)) is None:
-        return error("E-RUN-019", url=url or ROOST_URL, reason=f"{ROOST} is not on PATH")
-    if not url:
-        return error("E-RUN-019", url=ROOST_URL, reason=f"{ROOST_URL} is not set")
-    problem = _connects(url)
-    if problem is None:
-        return None
-    return error("E-RUN-019", url=url, reason=f"nothing answers there: {problem}")
-
-
-def _connects(url: str) -> str | None:
-    """Why nothing can be reached at `url`, by connecting and no more; None when something can."""
-    try:
-        parts = urlsplit(url)
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-        if not parts.hostname:
-            return "it is not a URL"
-        socket.create_connection((parts.hostname, port), _CONNECT_S).close()
-    except (OSError, ValueError) as failure:
-        return str(getattr(failure, "strerror", None) or failure)
-    return None

@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from murmur.core.diagnostics import error, render
+from murmur.core.diagnostics import MurmurError, error, render
 from murmur.sandbox.binaries import inside
 from murmur.sandbox.results import CommandResult, SetUpFailed
 
@@ -23,7 +23,11 @@ _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class CeilingReached(SetUpFailed):
-    """The latch has tripped: E-RUN-013 with the observed size and the ceiling."""
+    """The latch has tripped: `refusal` is E-RUN-013 with the observed size and the ceiling."""
+
+    def __init__(self, refusal: MurmurError) -> None:
+        super().__init__(render(refusal.diagnostic))
+        self.refusal = refusal
 
     def result(self) -> CommandResult:
         return CommandResult(-1, b"", b"", 0, set_up_failure=self.detail)
@@ -60,9 +64,14 @@ class Ceiling:
             if size > self._most:
                 self._observed = size
         if self._observed is not None:
-            raise CeilingReached(
-                render(error("E-RUN-013", observed=self._observed, allowed=self._most).diagnostic)
-            )
+            raise CeilingReached(error("E-RUN-013", observed=self._observed, allowed=self._most))
+
+    def look(self) -> None:
+        """Measures now, whatever is due; for a thread that has time. It raises nothing."""
+        if self._observed is None:
+            size = measure(self._folders, self._most)
+            if size > self._most:
+                self._observed = size
 
 
 def measure(folders: Sequence[str], enough: int) -> int:

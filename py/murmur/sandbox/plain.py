@@ -191,6 +191,17 @@ class PlainSession:
             self._running.append(command)
             return command
 
+    def check_ceiling(self) -> None:
+        """As CommandSession.check_ceiling."""
+        with self._lock:
+            self._ceiling.ended()
+            self._ceiling.check()
+
+    def look_at_folders(self) -> None:
+        """As CommandSession.look_at_folders."""
+        if self._running:
+            self._ceiling.look()
+
     def _popen(
         self, argv: Sequence[str], env: Mapping[str, str], folder: str, given: bytes | None
     ) -> "subprocess.Popen[bytes]":

@@ -134,6 +134,16 @@ class CommandSession:
             self._egress.serve(dns, listeners)
         return holder
 
+    def check_ceiling(self) -> None:
+        """Raises CeilingReached once the work folder holds too much."""
+        with self._lock:
+            self._ceiling.check()
+
+    def look_at_folders(self) -> None:
+        """Measures them while commands run, so that `check_ceiling` knows."""
+        if self._running:
+            self._ceiling.look()
+
     def _relative(self, cwd: str | None) -> str:
         if cwd is None:
             return ""

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 from murmur.core.diagnostics import warning
 from murmur.core.ids import new_id
+from murmur.sandbox.ceiling import CeilingReached
 from murmur.sandbox.cgroup import Scope, create_scope, sweep, try_scope
 from murmur.sandbox.environment import command_environment
 from murmur.sandbox.hierarchy import Blocked
 from murmur.sandbox.policy import CommandPolicy
-from murmur.sandbox.results import CommandResult, NotAllowed, SetUpFailed
+from murmur.sandbox.results import CommandResult, NotAllowed, RootNotComposed, SetUpFailed
 from murmur.sandbox.session import CommandSession, open_session
 from murmur.session.attempt import Attempt
 from murmur.session.background import Background, Detached
@@ -24,6 +25,7 @@ from murmur.session.command_output import CommandOutput
 from murmur.session.command_policy import command_policy
 from murmur.session.demands import command_resources
 from murmur.session.egress import open_egress
+from murmur.session.folder_guard import FolderGuard
 from murmur.session.guest_calls import identity_environment, inference_environment
 from murmur.session.notices import tell
 from murmur.session.shell_text import ShellCommand, result_text
@@ -71,6 +73,7 @@ class Commands:
         env: dict[str, str],
     ) -> None:
         self._background: Background | None = None
+        self._guard: FolderGuard | None = None
         self._grace_s = staged.capsule.lifecycle.shell_grace_secs
         self._policy = policy
         self._scope = scope
@@ -89,8 +92,9 @@ class Commands:
         return self._background
 
     def use_background(self, background: Background) -> None:
-        """Where commands go that outlive their grace."""
+        """Where commands go that outlive their grace. From here on the folders are watched."""
         self._background = background
+        self._guard = FolderGuard(self._session.look_at_folders)
 
     @property
     def scope(self) -> Scope | None:
@@ -98,7 +102,7 @@ class Commands:
 
     def run(self, command: ShellCommand, attempt: Attempt, turn: int) -> CommandDone:
         """Runs one command until it ends, its grace is over or its task is cancelled; what the
-        command does is never an exception."""
+        command does is never an exception. Raises E-RUN-014 where no command can ever run."""
         known = self._policy.binaries.get(command.binary)
         if known is None:
             return CommandDone(
@@ -108,6 +112,8 @@ class Commands:
         began, started_at_ms = time.monotonic(), time.time_ns() // 1_000_000
         try:
             running = self._session.start(command.argv, self._env, on_output=output.take)
+        except RootNotComposed as lost:
+            raise lost.refusal from None
         except (SetUpFailed, NotAllowed) as failure:
             return CommandDone(known.path, failure=_not_started(failure))
         detached = Detached(
@@ -182,6 +188,8 @@ class Commands:
 
     def close(self) -> None:
         """Accounts for the background, kills what still runs and removes the scope."""
+        if self._guard is not None:
+            self._guard.close()
         try:
             if self._background is not None:
                 self._background.give_up()

@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 
 from murmur.core.diagnostics import Diagnostic, warning
-from murmur.core.tasks import StatusFrame, TaskState
+from murmur.core.tasks import ArtifactFrame, StatusFrame, TaskState
 from murmur.inference.driver import Answered, DriverClient, continuation_after
 from murmur.inference.frames import TurnFrames
 from murmur.inference.payload import TurnRequest
@@ -34,7 +34,10 @@ from murmur.trace.writer import TraceWriter
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LoopSettings:
-    """What does not change during a session. `max_turns` None is no cap."""
+    """What does not change during a session. `max_turns` None is no cap.
+
+    `before_turn` raises what ends the session instead of another turn.
+    """
 
     model: str
     output_cap: int
@@ -75,6 +78,7 @@ class AgentLoop:
     def _turn(self, attempt: Attempt) -> Ending | None:
         """One turn; the attempt's ending, or None when another turn follows."""
         history, turn = attempt.history, attempt.turns.taken
+        self._settings.before_turn()
         if attempt.cancel.is_set():
             return canceled("turn", turn)
         if self._settings.max_turns is not None and turn >= self._settings.max_turns:

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 
 from murmur.core.diagnostics import error, warning
+from murmur.core.peer_handles import PeerHandles
 from murmur.core.tasks import Acceptance, Task
 from murmur.guest.calls import ToolInput
 from murmur.guest.client import Guests
@@ -33,6 +34,7 @@ from murmur.session.scope.model import ScopeReport
 from murmur.session.scope.report import Subject, scope_report
 from murmur.session.scope.routes import NO_LOCKDOWN
 from murmur.session.scope.routes import Guests as GuestsStance
+from murmur.session.spawning import register
 from murmur.session.stage import Staged
 from murmur.session.task_runner import TaskRunner
 from murmur.session.tool_interfaces import tool_answering
@@ -105,6 +107,7 @@ def _launch(
     # First, so that a launch which fails below leaves an empty trace (spec/observability.md 3).
     trace = open_trace(staged)
     undo.callback(trace.close)
+    register(staged.capsule, staged.prepared.launch.environ)
     scope = open_scope(staged)
     if scope is not None:
         undo.callback(scope.remove)

@@ -70,8 +70,6 @@ def _capabilities(capsule: Capsule) -> Iterator[str]:
             yield f"capabilities.{name}"
     if granted.plan_submit:
         yield "capabilities.plan.submit"
-    if granted.spawn_allow:
-        yield "capabilities.spawn.allow"
 
 
 def _inference(capsule: Capsule) -> Iterator[str]:

@@ -27,6 +27,7 @@ from murmur.session.guest_calls import (
 from murmur.session.notices import AT_LAUNCH, keep, tell
 from murmur.session.outcome import Outcome
 from murmur.session.script.interfaces import ScriptInterfaces
+from murmur.session.spawning import register
 from murmur.session.stage import Staged
 from murmur.session.start import open_trace, write_session_start
 from murmur.trace.content import Capture
@@ -60,6 +61,7 @@ def launch_script(staged: Staged, guests: Guests, gateway: Gateway) -> ScriptSes
     with contextlib.ExitStack() as undo:
         trace = open_trace(staged)
         undo.callback(trace.close)
+        register(staged.capsule, staged.prepared.launch.environ)
         scope = open_scope(staged)
         if scope is not None:
             undo.callback(scope.remove)
