@@ -34,7 +34,10 @@ static int make_view(const struct mur_spec *spec, uint32_t *facts) {
       return -1;
     *facts |= MUR_FACT_PRIVATE_PROC;
   }
-  return composed ? root_compose(spec) : 0;
+  if (!composed || root_compose(spec) == 0)
+    return 0;
+  const struct failure *why = failure(); /* whichever step it was: there is no root */
+  return refused(SEALED_ROOT, why->call, why->argument, why->error);
 }
 
 /* The mounts and the ruleset, then word to the runtime: pidfd, work folder and, if made, the

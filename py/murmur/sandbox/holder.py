@@ -14,9 +14,10 @@ from murmur.sandbox.launchspec import LaunchSpec, encode, memfd
 from murmur.sandbox.mur_sandbox import END_S, above_stdio, reap, spawn
 from murmur.sandbox.policy import CommandPolicy
 from murmur.sandbox.reports import Report
-from murmur.sandbox.results import SetUpFailed
+from murmur.sandbox.results import RootNotComposed, SetUpFailed
 
 _START_S: Final = 20.0
+_SEALED_ROOT: Final = "sealed-root"  # the step of all that composes a root, c/sandbox/root.c
 
 
 @dataclasses.dataclass(slots=True)
@@ -75,7 +76,8 @@ def start_holder(
 ) -> Holder:
     """Makes the session's namespaces, mounts and ruleset; with `ports`, its way out as well.
 
-    Raises SetUpFailed with the failing step, and OSError when the helper cannot be started.
+    Raises SetUpFailed with the failing step, RootNotComposed where that is the composed root, and
+    OSError when the helper cannot be started.
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     lifeline_read, lifeline_write = os.pipe2(os.O_CLOEXEC)
@@ -109,8 +111,17 @@ def start_holder(
         reap(pid)
     if report is None or report.kind != "READY":
         os.close(lifeline_write)
-        raise SetUpFailed("holder: it ended without a word" if report is None else report.detail)
+        raise _failed(report)
     return _held(report, lifeline_write)
+
+
+def _failed(report: Report | None) -> SetUpFailed:
+    if report is None:
+        return SetUpFailed("holder: it ended without a word")
+    if report.step != _SEALED_ROOT:
+        return SetUpFailed(report.detail)
+    reason = f"{os.strerror(report.error)} (errno {report.error})"
+    return RootNotComposed(report.detail, f"{report.call} {report.argument}".strip(), reason)
 
 
 def _hold_spec(

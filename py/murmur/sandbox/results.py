@@ -3,6 +3,8 @@
 import dataclasses
 from typing import Final
 
+from murmur.core.diagnostics import MurmurError, error
+
 PREFIX: Final = "sandbox setup failed before exec: "
 
 
@@ -44,3 +46,14 @@ class SetUpFailed(Exception):
     def result(self) -> CommandResult:
         """The failure as a command's result. spec/containment.md 5."""
         return CommandResult(-1, b"", b"", 0, set_up_failure=PREFIX + self.detail)
+
+
+class RootNotComposed(SetUpFailed):
+    """The composed root could not be built: no command of this session will ever run.
+
+    `refusal` is E-RUN-014, which ends the session. spec/containment.md 5.
+    """
+
+    def __init__(self, detail: str, step: str, reason: str) -> None:
+        super().__init__(detail)
+        self.refusal: MurmurError = error("E-RUN-014", step=step, reason=reason)

@@ -1,4 +1,4 @@
-"""Allowlisted scripts that a composed root could not start (E-CAP-006). spec/containment.md 15.3."""
+"""Allowlisted scripts that a composed root could not start: E-CAP-006. containment.md 15.3."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
