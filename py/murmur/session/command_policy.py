@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from murmur.core.diagnostics import error
 from murmur.core.safefs import Root, open_root
 from murmur.sandbox import identity
+from murmur.sandbox.egress.responder import resolv_conf
 from murmur.sandbox.policy import CommandPolicy, Folders, UnusableFolder, derive
 from murmur.sandbox.widening import UnusableGrant
 from murmur.session.demands import command_demands
@@ -33,6 +34,7 @@ def command_policy(staged: Staged) -> CommandPolicy:
             temp=str(directories.temporary),
             home=str(directories.commands_home),
             identity=_identity(staged) if demands.sealed else "",
+            resolv_conf=_resolv_conf(staged),
         )
         with host_facts(staged) as facts:
             return derive(
@@ -72,6 +74,19 @@ def _identity(staged: Staged) -> str:
         for name, text in texts.items():
             folder.write_atomic(name, os.fsencode(text), mode=0o644)
     return str(directories.runtime / identity.FOLDER)
+
+
+def _resolv_conf(staged: Staged) -> str:
+    """Writes what leads commands to the session's own name server; its path.
+
+    Empty where they have no network of their own, and ask whom the host asks.
+    """
+    if staged.containment.tier == "Environment-only":
+        return ""
+    directories = staged.directories
+    with directories.runtime_root.sub(identity.FOLDER, create=True, mode=0o700) as folder:
+        folder.write_atomic("resolv.conf", resolv_conf().encode(), mode=0o644)
+    return str(directories.runtime / identity.FOLDER / "resolv.conf")
 
 
 @contextlib.contextmanager
