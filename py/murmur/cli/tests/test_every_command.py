@@ -15,6 +15,7 @@ import pytest
 
 from murmur.cli.main import COMMANDS, mur
 from murmur.cli.tests.box import Box
+from murmur.trace.tests.recording import captured, text_answer
 
 
 def _below(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
@@ -105,6 +106,12 @@ WORKING: dict[tuple[str, ...], tuple[str, ...]] = {
     ("conversation", "show"): ("conversation", "show", "ctx_1", "--json"),
     ("conversation", "truncate"): ("conversation", "truncate", "ctx_1", "--keep", "9"),
     ("conversation", "rm"): ("conversation", "rm", "ctx_1"),
+    ("trace", "show"): ("trace", "show", "session/trace.jsonl"),
+    ("trace", "steps"): ("trace", "steps", "session/trace.jsonl"),
+    ("trace", "diff"): ("trace", "diff", "session/trace.jsonl", "session/trace.jsonl"),
+    ("trace", "report"): ("trace", "report", "session/trace.jsonl"),
+    ("trace", "list"): ("trace", "list", "--json"),
+    ("trace", "script"): ("trace", "script", "session/trace.jsonl"),
 }
 # These start mur-sandbox, or are tested with whole runs in tests/endtoend.
 WITH_HELPER: dict[tuple[str, ...], tuple[str, ...]] = {
@@ -113,6 +120,7 @@ WITH_HELPER: dict[tuple[str, ...], tuple[str, ...]] = {
 }
 ELSEWHERE = {
     ("run",),
+    ("trace", "rm"),
     ("token",),
     ("watch",),
     ("cancel",),
@@ -134,6 +142,7 @@ def made(box: Box) -> Box:
     )
     (tool / "capsule.wasm").write_bytes(b"\0asm\x0d\0\1\0")
     (box.cwd / "made").mkdir()
+    captured(box.cwd / "session", text_answer("hello"))
     box.ok("build", "tool", "--output", "made/my-tool-0.1.0.mur.zip")
     return _with_conversation(box)
 

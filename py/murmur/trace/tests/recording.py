@@ -1,5 +1,6 @@
 """Traces for tests, line by line: ids, parents and times are given where they matter."""
 
+import hashlib
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -162,3 +163,41 @@ def example(path: Path) -> Path:
             ),
         ],
     )
+
+
+def kept(records: Path, value: Any) -> str:
+    """Stores a body and returns its hash."""
+    data = value.encode() if isinstance(value, str) else json.dumps(value).encode()
+    digest = hashlib.sha256(data).hexdigest()
+    (records / "blobs").mkdir(parents=True, exist_ok=True)
+    (records / "blobs" / digest).write_bytes(data)
+    return digest
+
+
+def captured(records: Path, *answers: dict[str, Any], tasks: int = 1) -> Path:
+    """A session recorded with capture: content; one turn for each answer, dealt to the tasks."""
+    events: list[dict[str, Any]] = [start()]
+    per_task = len(answers) // tasks
+    for at, answer in enumerate(answers):
+        begin, finish = task(at // per_task)
+        if at % per_task == 0:
+            events.append(begin)
+        message = {"role": "user", "content": [{"type": "text", "text": f"say ({at})"}]}
+        events.append(
+            turn(
+                at % per_task,
+                "end_turn",
+                system_sha=kept(records, "be <good>"),
+                tools_sha=kept(records, "[]"),
+                response_sha=kept(records, answer),
+                message_shas=[kept(records, message)],
+                output_tokens_actual=7,
+            )
+        )
+        if (at + 1) % per_task == 0:
+            events.append(finish)
+    return record(records / "trace.jsonl", [*events, end()])
+
+
+def text_answer(text: str) -> dict[str, Any]:
+    return {"stop_reason": "end_turn", "content": [{"type": "text", "text": text}]}

@@ -3,7 +3,6 @@
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,44 +11,7 @@ from murmur.trace.script import script
 from murmur.trace.show.bodies import body
 from murmur.trace.show.html import page
 from murmur.trace.tests import recording as rec
-
-
-def kept(records: Path, value: Any) -> str:
-    """Stores a body and returns its hash."""
-    data = value.encode() if isinstance(value, str) else json.dumps(value).encode()
-    digest = hashlib.sha256(data).hexdigest()
-    (records / "blobs").mkdir(parents=True, exist_ok=True)
-    (records / "blobs" / digest).write_bytes(data)
-    return digest
-
-
-def captured(records: Path, *answers: dict[str, Any], tasks: int = 1) -> Path:
-    """A session recorded with capture: content; one turn for each answer, dealt to the tasks."""
-    events: list[dict[str, Any]] = [rec.start()]
-    per_task = len(answers) // tasks
-    for at, answer in enumerate(answers):
-        begin, finish = rec.task(at // per_task)
-        if at % per_task == 0:
-            events.append(begin)
-        message = {"role": "user", "content": [{"type": "text", "text": f"say ({at})"}]}
-        events.append(
-            rec.turn(
-                at % per_task,
-                "end_turn",
-                system_sha=kept(records, "be <good>"),
-                tools_sha=kept(records, "[]"),
-                response_sha=kept(records, answer),
-                message_shas=[kept(records, message)],
-                output_tokens_actual=7,
-            )
-        )
-        if (at + 1) % per_task == 0:
-            events.append(finish)
-    return rec.record(records / "trace.jsonl", [*events, rec.end()])
-
-
-def text_answer(text: str) -> dict[str, Any]:
-    return {"stop_reason": "end_turn", "content": [{"type": "text", "text": text}]}
+from murmur.trace.tests.recording import captured, text_answer
 
 
 def refused(path: Path, selector: str, turn: int | None) -> str:
