@@ -23,7 +23,7 @@ from wasmtime.component import (
     Variant,
 )
 
-from murmur.guest.calls import Role
+from murmur.guest.calls import TOOL_RUN, Role
 from murmur.guest.questions import (
     CONVERSATION_INTERFACE,
     INFERENCE_INTERFACE,
@@ -119,11 +119,18 @@ HANDLERS: Final = (
 _RESOURCES: Final[Mapping[str, Mapping[str, int]]] = {PROCESS_INTERFACE: {"connection": 1}}
 """The host resources of an interface and the number of each one's type."""
 
+_TYPES: Final[Mapping[str, tuple[str, ...]]] = {
+    LIFECYCLE_INTERFACE: HANDLERS,
+    TOOL_RUN: ("run",),
+}
+"""Interfaces that a component imports for the types that others use, with their functions: some
+tools import those along with the types.
+"""
+
 _TOOL: Final = (TASK_INTERFACE, STREAM_INTERFACE, PROCESS_INTERFACE)
 SERVED: Final[Mapping[Role, tuple[str, ...]]] = {
     "tool": _TOOL,
     "driver": _TOOL,
-    # The last for its types, which the others use: some tools import its functions along with them.
     "hook": (
         INFERENCE_INTERFACE,
         TOKENS_INTERFACE,
@@ -137,6 +144,7 @@ SERVED: Final[Mapping[Role, tuple[str, ...]]] = {
         INVOKE_INTERFACE,
         MESSAGE_INTERFACE,
         PROCESS_INTERFACE,
+        TOOL_RUN,
     ),
 }
 """The murmur interfaces that each role is linked with. spec/artifacts.md 6."""
@@ -216,8 +224,8 @@ def new_linker(engine: Engine, bridge: Bridge, served: tuple[str, ...]) -> Linke
         for interface in served:
             if interface == STREAM_INTERFACE:
                 _add_stream(root, bridge)
-            elif interface == LIFECYCLE_INTERFACE:
-                _add_lifecycle(root)
+            elif interface in _TYPES:
+                _add_types(root, interface)
             else:
                 _add_asked(root, bridge, interface)
     return linker
@@ -252,13 +260,13 @@ def _add_stream(root: LinkerInstance, bridge: Bridge) -> None:
             stream.add_func(kind, forward(kind, names))
 
 
-def _add_lifecycle(root: LinkerInstance) -> None:
-    def nobody(store: StoreContext, event: Any) -> Any:
-        raise WasmtimeError("a hook's events are the runtime's to tell")
+def _add_types(root: LinkerInstance, interface: str) -> None:
+    def nobody(store: StoreContext, *given: Any) -> Any:
+        raise WasmtimeError(f"{interface} is imported for its types; its functions are exported")
 
-    with root.add_instance(LIFECYCLE_INTERFACE) as lifecycle:
-        for name in HANDLERS:
-            lifecycle.add_func(name, nobody)
+    with root.add_instance(interface) as instance:
+        for name in _TYPES[interface]:
+            instance.add_func(name, nobody)
 
 
 def _add_asked(root: LinkerInstance, bridge: Bridge, interface: str) -> None:

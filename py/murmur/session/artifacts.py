@@ -124,22 +124,27 @@ def compile_artifacts(
 
     `scratch` takes the forms that the cache cannot keep. Raises E-RUN-001.
     """
-    cache = compiled_cache(prepared)
-    key = guests.engine_key(*build_facts(prepared.launch.environ))
-    staged = {}
-    for entry in prepared.capsule.artifacts:
-        payload = payloads[entry.name]
-        if payload.kind == "wasm":
-            staged[entry.name] = _compiled(entry, payload, cache, key, guests, scratch)
-        else:
-            staged[entry.name] = StagedArtifact(
-                entry=entry,
-                manifest=payload.manifest,
-                sha256=payload.sha256,
-                packed=_packed_manifest(entry, payload),
-                skill=_skill_text(entry, payload),
-            )
-    return staged
+    return {
+        entry.name: stage_payload(prepared, entry, payloads[entry.name], guests, scratch)
+        for entry in prepared.capsule.artifacts
+    }
+
+
+def stage_payload(
+    prepared: Prepared, entry: ArtifactEntry, payload: Payload, guests: Guests, scratch: Scratch
+) -> StagedArtifact:
+    """One artifact, ready to be used; as `compile_artifacts`."""
+    if payload.kind == "wasm":
+        cache = compiled_cache(prepared)
+        key = guests.engine_key(*build_facts(prepared.launch.environ))
+        return _compiled(entry, payload, cache, key, guests, scratch)
+    return StagedArtifact(
+        entry=entry,
+        manifest=payload.manifest,
+        sha256=payload.sha256,
+        packed=_packed_manifest(entry, payload),
+        skill=_skill_text(entry, payload),
+    )
 
 
 def _compiled(

@@ -8,6 +8,7 @@ import contextlib
 import dataclasses
 import threading
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from murmur.core.diagnostics import warning
@@ -99,6 +100,21 @@ class Commands:
     @property
     def scope(self) -> Scope | None:
         return self._scope
+
+    @property
+    def session(self) -> "CommandSession | PlainSession":
+        """Where programs that no shell tool asked for are started: under the same policy."""
+        return self._session
+
+    def environment(self, given: Mapping[str, str]) -> dict[str, str]:
+        """A command's environment with more variables; the runtime's own names are not given."""
+        own = {"HOME", "TMPDIR", "TMP", "TEMP"}
+        more = {
+            name: value
+            for name, value in given.items()
+            if name not in own and not name.startswith("MURMUR_")
+        }
+        return self._env | more
 
     def run(self, command: ShellCommand, attempt: Attempt, turn: int) -> CommandDone:
         """Runs one command until it ends, its grace is over or its task is cancelled; what the

@@ -5,7 +5,7 @@ stands in `murmur.read_only`.
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from murmur.read_only.check import Write, shell_write, tool_write
 from murmur.read_only.declarations import read_declarations
@@ -43,6 +43,10 @@ class Protection:
             for tool in wasm
             if tool.artifact is not None and (scope := scopes.get(tool.artifact)) is not None
         }
+
+    def write_of_command(self, binary: str, argv: Sequence[str]) -> Write | None:
+        """The write below a read-only path that a program with these arguments would make."""
+        return shell_write(self._subtrees, binary, argv)
 
     def write_of(self, tool: Tool, arguments: object) -> Write | None:
         """The write below a read-only path that a call would make; None when none is certain."""

@@ -3,6 +3,7 @@
 spec/sessions.md 2.2 and 6.2 steps 7 and 9.
 """
 
+import contextlib
 import json
 import time
 from typing import TYPE_CHECKING, Final
@@ -30,7 +31,7 @@ def write_runtime_files(staged: "Staged") -> None:
     root = staged.directories.runtime_root
     try:
         for artifact in staged.artifacts.values():
-            _write_artifact(root, artifact)
+            write_artifact(root, artifact)
         for tool in staged.tools.values():
             if tool.artifact is None:
                 _write_made_tool(root, tool)
@@ -49,13 +50,19 @@ def write_runtime_files(staged: "Staged") -> None:
         ) from None
 
 
-def _write_artifact(root: Root, artifact: "StagedArtifact") -> None:
-    """`tools/<bare name>/murmur.yaml` as packed, and a skill's text beside it."""
+def write_artifact(root: Root, artifact: "StagedArtifact") -> None:
+    """`tools/<bare name>/murmur.yaml` as packed, and a skill's text beside it. Raises OSError."""
     folder = f"runtime/tools/{artifact.entry.bare_name}"
     root.sub(folder, create=True, mode=0o755).close()
     root.write_atomic(f"{folder}/murmur.yaml", artifact.packed, _PUBLIC)
     if artifact.skill is not None:
         root.write_atomic(f"{folder}/skill.md", artifact.skill.encode(), _PUBLIC)
+
+
+def remove_artifact(root: Root, bare_name: str) -> None:
+    """Takes the files of an artifact away again; what is gone already is no error."""
+    with contextlib.suppress(FileNotFoundError):
+        root.remove_tree(f"runtime/tools/{bare_name}")
 
 
 def _write_made_tool(root: Root, tool: Tool) -> None:

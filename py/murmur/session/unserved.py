@@ -61,7 +61,6 @@ def _capabilities(capsule: Capsule) -> Iterator[str]:
     for name, value in (
         ("conversation", granted.conversation),
         ("harness", granted.harness),
-        ("install", granted.install),
         ("peer_fetch", granted.peer_fetch),
         ("state", granted.state),
         ("task_io", granted.task_io),

@@ -15,7 +15,7 @@ from murmur.guest.questions import Answer, Err, Ok, Question
 from murmur.read_only.check import refusal_text
 from murmur.session.guest_calls import GuestCalls
 from murmur.session.inventory import Tool, ToolKind
-from murmur.session.protection import Protection, protection_of
+from murmur.session.protection import Protection
 from murmur.session.stage import Staged
 from murmur.trace.content import Capture
 from murmur.trace.writer import TraceWriter
@@ -25,7 +25,12 @@ class ToolInvocations:
     """Answers `invoke(name, input)`; the name is a full one or the bare one."""
 
     def __init__(
-        self, staged: Staged, calls: GuestCalls, trace: TraceWriter, capture: Capture
+        self,
+        staged: Staged,
+        calls: GuestCalls,
+        protection: Protection | None,
+        trace: TraceWriter,
+        capture: Capture,
     ) -> None:
         self._tools = {
             name: tool
@@ -36,7 +41,7 @@ class ToolInvocations:
         self._calls = calls
         self._trace = trace
         self._capture = capture
-        self._protection: Protection | None = protection_of(staged)
+        self._protection = protection
 
     def __call__(self, question: Question) -> Answer:
         name, given = question.arguments

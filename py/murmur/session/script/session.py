@@ -79,7 +79,7 @@ def launch_script(staged: Staged, guests: Guests, gateway: Gateway) -> ScriptSes
         undo.callback(folder.close)
         capture = Capture(staged.capsule.trace.capture, records)
         write_session_start(staged, guests, commands, trace, capture)
-        interfaces = ScriptInterfaces(staged, calls, commands, trace, capture)
+        interfaces = ScriptInterfaces(staged, guests, calls, commands, trace, capture)
         session = ScriptSession(staged, guests, gateway, trace, calls, commands, folder, interfaces)
         undo.pop_all()
     return session

@@ -37,6 +37,7 @@ from murmur.trace.events.inference import (
 from murmur.trace.events.peers import PEER_FILE_FETCH, PEER_HANDLE_MINT
 from murmur.trace.events.plans import PLAN_END, PLAN_START, PLAN_STEP, PLAN_STEP_START
 from murmur.trace.events.resources import PEER_HANDLE_REDEEM, RESOURCE_LIST, RESOURCE_READ
+from murmur.trace.events.script import A2A_SEND, ARTIFACT_PULLED
 from murmur.trace.events.session import (
     DEADLINE_REACHED,
     RETENTION,
@@ -90,6 +91,8 @@ EVENTS: Final[Mapping[str, Event]] = {
         CONTEXT_SEED,
         HOOK_DISPATCH_ERROR,
         A2A_TASK_RECEIVED,
+        A2A_SEND,
+        ARTIFACT_PULLED,
         DELEGATION,
         PLAN_START,
         PLAN_STEP_START,

@@ -1,0 +1,230 @@
+"""`murmur:artifact-manager/manage`: what a script capsule asks about, and does to, its artifacts.
+
+spec/artifacts.md 3; spec/registry.md 18; spec/sessions.md 15.9. A pulled artifact is staged beside
+the declared ones, is pinned for later launches as untrusted, and gains no grant: `invoke` does not
+reach it.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from murmur.core.diagnostics import MurmurError
+from murmur.guest.client import Guests
+from murmur.guest.questions import Answer, Err, Ok, Question, Value
+from murmur.manifest.capsule import ArtifactEntry
+from murmur.manifest.names import bare_name
+from murmur.session.artifacts import StagedArtifact, stage_payload
+from murmur.session.inventory import schema_of
+from murmur.session.names import RUNTIME_TOOLS
+from murmur.session.runtime_files import remove_artifact, write_artifact
+from murmur.session.stage import Staged
+from murmur.store.lock import Pin, lock_path, read_lock
+from murmur.store.names import FullName
+from murmur.store.pulling import (
+    PREFIX,
+    NotGranted,
+    Origins,
+    Pull,
+    check_pull,
+    decide,
+    granted_name,
+    pin_pull,
+    unpin,
+)
+from murmur.store.searching import offers_in, search
+from murmur.store.sources import Sources
+from murmur.store.stores import global_store, project_store
+from murmur.trace.writer import TraceWriter
+
+_MOST_FOUND = 100
+
+
+class Management:
+    """Answers the interface for one session."""
+
+    def __init__(self, staged: Staged, guests: Guests, trace: TraceWriter) -> None:
+        self._staged = staged
+        self._guests = guests
+        self._trace = trace
+        self._installed: dict[str, StagedArtifact] = dict(staged.artifacts)
+        self._declared = frozenset(staged.artifacts)
+        self._grant = staged.capsule.capabilities.install
+        launch = staged.prepared.launch
+        self._project = launch.directory
+        self._origins = Origins(
+            stores=(project_store(launch.directory), global_store(launch.home.artifacts)),
+            sources=lambda: Sources(staged.prepared.config.sources, launch.environ),
+            platform=staged.prepared.platform,
+            environ=launch.environ,
+        )
+        self._answers: Mapping[str, Callable[..., Answer]] = {
+            "list": self._list,
+            "describe": self._describe,
+            "search": self._search,
+            "pull": self._pull,
+            "remove": self._remove,
+            "diagnostics": self._diagnostics,
+        }
+
+    def __call__(self, question: Question) -> Answer:
+        return self._answers[question.function](*question.arguments)
+
+    def _list(self) -> Answer:
+        return Value(self._summaries())
+
+    def _summaries(self) -> list[dict[str, str]]:
+        return [_summary(each) for _, each in sorted(self._installed.items())]
+
+    def _describe(self, name: str) -> Answer:
+        found = self._find(name)
+        if found is None:
+            return Err(f"no artifact '{name}' is installed in this session")
+        manifest = found.manifest
+        return Ok(
+            {
+                **_summary(found),
+                "description": manifest.description,
+                "tags": list(manifest.tags),
+                "input-schema": _schema(manifest.input_schema),
+                "output-schema": _schema(manifest.output_schema),
+            }
+        )
+
+    def _find(self, name: str) -> StagedArtifact | None:
+        """By full name, or by the bare one: two artifacts never share it."""
+        by_bare = (each for full, each in self._installed.items() if bare_name(full) == name)
+        return self._installed.get(name) or next(by_bare, None)
+
+    def _search(self, query: str) -> Answer:
+        """What the stores offer that the grant covers, at the version that fits."""
+        found = []
+        try:
+            for store in self._origins.stores:
+                for result in search(offers_in(store), query, self._origins.platform, _MOST_FOUND):
+                    if result.choice.version is not None and self._covers(result.offer.name):
+                        found.append((result.offer.name, result.choice.version))
+        except MurmurError as refused:
+            return Err(refused.message)
+        summaries = []
+        for name, version in dict(reversed(found)).items():  # the project's own come first
+            stored = next(
+                each
+                for store in self._origins.stores
+                if (each := store.find(FullName(name), version, self._origins.platform))
+            )
+            record = stored.record()
+            native = record is not None and record.runtime == "native"
+            runtime = "native" if native else "wasm"
+            summaries.append({"name": name, "version": version, "runtime": runtime})
+        return Ok(sorted(summaries, key=lambda each: each["name"]))
+
+    def _covers(self, name: str) -> bool:
+        try:
+            granted_name(self._grant, name)
+        except NotGranted:
+            return False
+        return True
+
+    def _pull(self, name: str, version: str) -> Answer:
+        try:
+            pull = decide(
+                self._grant,
+                name,
+                version,
+                self._origins,
+                self._lock(),
+                RUNTIME_TOOLS,
+            )
+            return Ok(_summary(self._install(pull)))
+        except NotGranted as refused:
+            return Err(str(refused))
+        except (MurmurError, OSError) as failure:
+            return Err(f"{PREFIX}{failure}")
+
+    def _lock(self) -> Any:
+        return read_lock(lock_path(self._project))
+
+    def _install(self, pull: Pull) -> StagedArtifact:
+        """Stages the artifact, then pins it; a pin that is refused takes the files away again.
+
+        Raises NotGranted, MurmurError and OSError.
+        """
+        full = pull.name.text
+        known = self._find(pull.name.name)
+        if known is not None and known.entry.name != full:
+            raise NotGranted(f"{full} has the bare name of {known.entry.name}, which is installed")
+        check_pull(self._lock(), pull, self._staged.session_id)
+        if known is not None and known.sha256 == pull.payload.sha256:
+            self._record(pull, pin_pull(self._project, pull, self._staged.session_id))
+            return known
+        entry = ArtifactEntry(full, pull.version, pull.tier)
+        prepared = self._staged.prepared
+        staged = stage_payload(prepared, entry, pull.payload, self._guests, self._staged.scratch)
+        root = self._staged.directories.runtime_root
+        write_artifact(root, staged)
+        try:
+            pin = pin_pull(self._project, pull, self._staged.session_id)
+        except BaseException:
+            remove_artifact(root, pull.name.name)
+            raise
+        self._installed[full] = staged
+        self._record(pull, pin)
+        return staged
+
+    def _record(self, pull: Pull, pin: Pin) -> None:
+        self._trace.write(
+            "artifact_pulled",
+            name=pull.name.text,
+            version=pull.version,
+            runtime=pull.tier,
+            origin=pin.origin,
+            session=pin.session,
+            trust="untrusted" if pin.origin == "runtime" else "trusted",
+        )
+
+    def _remove(self, name: str) -> Answer:
+        try:
+            full = granted_name(self._grant, name)
+            removed = unpin(self._project, full, full.text in self._declared)
+        except NotGranted as refused:
+            return Err(str(refused))
+        except MurmurError as failure:
+            return Err(f"{PREFIX}{failure}")
+        if removed and self._installed.pop(full.text, None) is not None:
+            remove_artifact(self._staged.directories.runtime_root, full.name)
+        return Ok(removed)
+
+    def _diagnostics(self) -> Answer:
+        return Ok(
+            {
+                "capsule-id": self._staged.session_id,
+                "installed": self._summaries(),
+                "capabilities": self._grant_text(),
+            }
+        )
+
+    def _grant_text(self) -> str:
+        grant = self._grant
+        if grant is None:
+            return "install: nothing"
+        lines = [
+            f"install {tier}: {', '.join(entries)}"
+            for tier, entries in (("skill", grant.skill), ("tool", grant.tool))
+            if entries
+        ]
+        return "\n".join([*lines, f"from: {', '.join(grant.sources)}"])
+
+
+def _summary(artifact: StagedArtifact) -> dict[str, str]:
+    native = artifact.manifest.execution == "native"
+    entry = artifact.entry
+    runtime = "native" if native else "wasm"
+    return {"name": entry.name, "version": entry.version, "runtime": runtime}
+
+
+def _schema(declared: object) -> str | None:
+    """A declared schema as JSON text; None where there is none to read."""
+    if not declared:
+        return None
+    return json.dumps(schema_of(declared), separators=(",", ":"), ensure_ascii=False)
