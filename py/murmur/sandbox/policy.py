@@ -65,7 +65,7 @@ class Folders:
 
     `identity` holds the passwd and group of a composed root (`sandbox.identity`); empty for a
     session without one. `resolv_conf` is a file that stands in for the host's own
-    (`sandbox.egress.responder`); empty where commands read that.
+    (`sandbox.egress.name_service`); empty where commands read that.
     """
 
     workdir: str

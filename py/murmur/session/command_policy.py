@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from murmur.core.diagnostics import error
 from murmur.core.safefs import Root, open_root
 from murmur.sandbox import identity
-from murmur.sandbox.egress.responder import resolv_conf
+from murmur.sandbox.egress.name_service import resolv_conf
 from murmur.sandbox.policy import CommandPolicy, Folders, UnusableFolder, derive
 from murmur.sandbox.widening import UnusableGrant
 from murmur.session.demands import command_demands

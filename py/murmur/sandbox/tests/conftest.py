@@ -10,6 +10,7 @@ import pytest
 
 from murmur.sandbox import identity
 from murmur.sandbox.cgroup import Scope, try_scope
+from murmur.sandbox.egress.name_service import resolv_conf
 from murmur.sandbox.egress.service import Egress
 from murmur.sandbox.environment import command_environment
 from murmur.sandbox.hierarchy import Blocked
@@ -46,7 +47,11 @@ class Contained:
         )
         (identities / identity.GROUP).write_text(identity.group_text(os.getgid()))
         work, runtime, records, temp, home = (str(base / name) for name in names)
-        self.folders = Folders(work, runtime, records, temp, home, str(identities))
+        name_server = identities / "resolv.conf"
+        name_server.write_text(resolv_conf())
+        self.folders = Folders(
+            work, runtime, records, temp, home, str(identities), str(name_server)
+        )
         self.policy: CommandPolicy = derive(reading, self.folders, demands, path)
         self.scope: Scope | None
         try:

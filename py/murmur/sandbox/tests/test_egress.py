@@ -9,11 +9,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
+from murmur.sandbox.egress.name_service import resolv_conf
 from murmur.sandbox.egress.proxy import Bounds
 from murmur.sandbox.egress.splicing import reset_on_close
+from murmur.sandbox.probe import HostReading
 from murmur.sandbox.results import CommandResult
 
 from .conftest import Contained, Opener
@@ -291,6 +294,23 @@ def test_an_address_of_the_launch_is_reached_without_a_name(world: Outside, onli
         "resolver did not answer within 5s (a subprocess reaching it by literal address is "
         "denied for this run)"
     ]
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_commands_ask_the_sessions_own_name_server(
+    world: Outside, contain: Opener, reading: HostReading, sealed: bool
+) -> None:
+    if sealed and reading.tier != "Sealed":
+        pytest.skip("INCONCLUSIVE: no composed root here")
+    if not Path("/etc/resolv.conf").exists() and not sealed:
+        pytest.skip("INCONCLUSIVE: the host has no file that could be replaced")
+    world.names.table["api.example.com"] = [PUBLIC]
+    egress = world.egress(["https://api.example.com"])
+    session = contain("cat", "getent", egress=egress, network=True, sealed=sealed)
+    assert session.policy.tier == ("Sealed" if sealed else "Full")
+    assert session.run("cat", "/etc/resolv.conf").stdout.decode() == resolv_conf()
+    found = session.run("getent", "ahostsv4", "api.example.com").stdout.decode()
+    assert found.startswith(f"{PUBLIC} ")
 
 
 def test_either_side_may_finish_speaking_first(world: Outside, online: Online) -> None:
