@@ -15,7 +15,10 @@ _LONGEST: Final = 200
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PageFacts:
-    """What the page says. `context_budget` is in tokens; `url` is empty until the door is bound."""
+    """What the page says. `context_budget` is in tokens; `url` is empty until the door is bound.
+
+    `hosts` are the `network.allow` entries that bind commands; None where nothing does.
+    """
 
     product_version: str
     written_at: str
@@ -32,6 +35,7 @@ class PageFacts:
     compaction_configured: bool
     tools: Sequence[Tool]
     shell: Sequence[str]
+    hosts: Sequence[str] | None = ()
     notes: Sequence[str] = ()
 
 
@@ -115,6 +119,15 @@ def _skills(skills: Sequence[Tool]) -> str:
     return "## Installed Skills\n\n" + "\n".join(rows)
 
 
+def _hosts(facts: PageFacts) -> str:
+    if facts.hosts is None:
+        return ""
+    if not facts.hosts:
+        return "\n\nThey reach no host but their own loopback."
+    listed = ", ".join(f"`{plain(entry)}`" for entry in facts.hosts)
+    return f"\n\nOf the network they reach only: {listed}. Every other name is refused."
+
+
 def _calling(facts: PageFacts) -> str:
     if not facts.shell:
         commands = "Shell commands are not enabled."
@@ -126,7 +139,7 @@ def _calling(facts: PageFacts) -> str:
             lines.append(f"- {', '.join(whole)}: `command` is a whole command line")
         if rest:
             lines.append(f"- {', '.join(rest)}: `command` holds the arguments only")
-        commands = "Shell commands run in the work folder:\n\n" + "\n".join(lines)
+        commands = "Shell commands run in the work folder:\n\n" + "\n".join(lines) + _hosts(facts)
     return (
         "## Calling a tool\n\nCall a tool by its name with an object that follows its schema.\n\n"
         "## Running commands\n\n" + commands

@@ -98,6 +98,13 @@ def remove_task(root: Root) -> None:
         pass
 
 
+def _hosts(staged: "Staged") -> tuple[str, ...] | None:
+    """What commands reach; None where the list does not bind them."""
+    if staged.containment.tier == "Environment-only":
+        return None
+    return staged.capsule.capabilities.network_allow
+
+
 def write_page(staged: "Staged", url: str) -> None:
     """MURMUR.md, written at staging and again once the door is bound."""
     capsule = staged.capsule
@@ -119,6 +126,7 @@ def write_page(staged: "Staged", url: str) -> None:
         compaction_configured=False,
         tools=tuple(staged.tools.values()),
         shell=capsule.capabilities.shell_allow,
+        hosts=_hosts(staged),
         notes=staged.containment.notes,
     )
     page = render_page(facts).encode("utf-8")

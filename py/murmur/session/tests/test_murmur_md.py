@@ -71,3 +71,25 @@ def test_tools_and_skills_are_listed_by_name_each_in_its_own_list() -> None:
     assert "`manners` 1.0.0: Be kind. (callable by name)" in page
     assert "sh: `command` is a whole command line" in page
     assert "git: `command` holds the arguments only" in page
+
+
+@pytest.mark.parametrize(
+    ("hosts", "said"),
+    [
+        ((), "They reach no host but their own loopback."),
+        (
+            ("https://api.example.com", "b.example.com:8443"),
+            "Of the network they reach only: `https://api.example.com`, `b.example.com:8443`. "
+            "Every other name is refused.",
+        ),
+    ],
+)
+def test_the_hosts_of_commands_are_named(hosts: tuple[str, ...], said: str) -> None:
+    page = render_page(dataclasses.replace(FACTS, shell=("bash",), hosts=hosts))
+    assert f"`command` is a whole command line\n\n{said}\n" in page
+
+
+def test_no_hosts_are_named_where_nothing_binds_commands_to_them() -> None:
+    page = render_page(dataclasses.replace(FACTS, shell=("bash",), hosts=None))
+    assert page.endswith("`command` is a whole command line\n")
+    assert "reach" not in render_page(FACTS), "a capsule without commands"
