@@ -145,6 +145,26 @@ class Record:
             store.remove_tree(self._context_id)
         return count
 
+    def expire(self, owner: str, before_ms: int) -> bool:
+        """Removes the context when `owner` owns it and it was last written before `before_ms`.
+
+        Both are looked at under the lock: a record that is just being continued stays.
+        """
+        with self._locked() as store:
+            try:
+                with store.sub(self._context_id) as folder:
+                    status = folder.status(CONVERSATION)
+                    header = header_of(folder)
+            except FileNotFoundError:
+                return False
+            assert status is not None
+            if header is None or header.capsule != owner:
+                return False
+            if status.st_mtime_ns // 1_000_000 >= before_ms:
+                return False
+            store.remove_tree(self._context_id)
+        return True
+
     def image(self, name: str) -> bytes | None:
         """The bytes of an image by its SHA-256; None when the record has none."""
         try:

@@ -76,9 +76,14 @@ def holds_home(place: WorkPlace, home: Home) -> bool:
     return home.root.resolve().is_relative_to(place.root.resolve())
 
 
+def records_group_name(place: WorkPlace) -> str:
+    """The records group of a workdir root, relative to `~/.murmur`. See `Home.records_group`."""
+    return "/".join(["records", *place.root.parts[1:]])
+
+
 def records_name(place: WorkPlace, session_id: str) -> str:
     """The records directory of a session, relative to `~/.murmur`."""
-    return "/".join(["records", *place.root.parts[1:], session_id])
+    return f"{records_group_name(place)}/{session_id}"
 
 
 def work_place(workdir: Path | None, manifest_directory: Path) -> WorkPlace:

@@ -28,6 +28,7 @@ from murmur.session.notices import AT_LAUNCH, lose, say, tell
 from murmur.session.prompt import capsule_block, system_prompt
 from murmur.session.protection import protection_of
 from murmur.session.provided import provided_tools
+from murmur.session.retention import Retention
 from murmur.session.runtime_files import write_page
 from murmur.session.scope.bounds import session_bounds
 from murmur.session.scope.model import ScopeReport
@@ -126,6 +127,7 @@ def _launch(
     undo.callback(guest_calls.close)
     capture = Capture(staged.capsule.trace.capture, records)
     write_session_start(staged, guests, commands, trace, capture)
+    retain(staged, trace)
     lifecycle = staged.prepared.lifecycle
     never_started: list[Callable[[Task], None]] = []
     board = Board(
@@ -153,6 +155,18 @@ def _launch(
         overdue=overdue,
         handles=handles,
     )
+
+
+def retain(staged: Staged, trace: TraceWriter) -> None:
+    """Removes what the capsule's retention rules no longer keep. Raises E-RUN-007."""
+    launch, capsule = staged.prepared.launch, staged.capsule
+    retention = Retention(launch.home, trace, staged.directories.records_root)
+    if capsule.trace.retain is not None:
+        retention.sessions(capsule.trace.retain, staged.prepared.place, staged.session_id)
+    context = capsule.context
+    if context.retain is not None and context.record == "on":
+        store = context.record_store or capsule.name
+        retention.conversations(context.retain, store, capsule.name, launch.context_id)
 
 
 def open_trace(staged: Staged) -> TraceWriter:

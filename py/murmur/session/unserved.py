@@ -32,15 +32,10 @@ def unserved(capsule: Capsule) -> Iterator[str]:
     yield from _artifacts(capsule)
     yield from _capabilities(capsule)
     yield from _inference(capsule)
-    if capsule.trace.retain:
-        yield "trace.retain"
-    if capsule.context.retain:
-        yield "context.retain"
     if capsule.observability.otel_endpoint:
         yield "observability.otel_endpoint"
-    exports = capsule.exports
-    if exports.files or exports.peer_files or exports.peer_tasks:
-        yield "exports"
+    if capsule.exports.peer_files:
+        yield "exports.peer_files"
     if capsule.control:
         yield "control"
 

@@ -29,7 +29,7 @@ from murmur.session.outcome import Outcome
 from murmur.session.script.interfaces import ScriptInterfaces
 from murmur.session.spawning import register
 from murmur.session.stage import Staged
-from murmur.session.start import open_trace, write_session_start
+from murmur.session.start import open_trace, retain, write_session_start
 from murmur.trace.content import Capture
 from murmur.trace.writer import TraceWriter
 
@@ -79,6 +79,7 @@ def launch_script(staged: Staged, guests: Guests, gateway: Gateway) -> ScriptSes
         undo.callback(folder.close)
         capture = Capture(staged.capsule.trace.capture, records)
         write_session_start(staged, guests, commands, trace, capture)
+        retain(staged, trace)
         interfaces = ScriptInterfaces(staged, guests, calls, commands, trace, capture)
         session = ScriptSession(staged, guests, gateway, trace, calls, commands, folder, interfaces)
         undo.pop_all()
