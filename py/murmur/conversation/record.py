@@ -103,6 +103,8 @@ class Record:
 
     def adopt(self, owner: str) -> bool:
         """Puts `owner`'s header before a record that nobody owns; whether that was done."""
+        if not self.path.exists():
+            return False  # nothing is made for a conversation that has not begun
         with self._locked() as store:
             try:
                 folder = store.sub(self._context_id)
