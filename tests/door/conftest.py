@@ -14,6 +14,8 @@ import pytest
 from murmur.core.tasks import Acceptance, StatusFrame, Task, TaskState, TextFrame
 from murmur.door.bind import bind, door_address
 from murmur.door.card import CardFacts
+from murmur.door.control import ControlSurface
+from murmur.door.planes import Planes
 from murmur.door.server import DoorServer
 from murmur.door.tokens import DoorTokens
 from murmur.session.board import Board
@@ -111,6 +113,8 @@ def open_door() -> Iterator[OpenDoor]:
         acceptance: Acceptance = Acceptance.QUEUE,
         queue_depth: int = 8,
         tokens: DoorTokens | None = None,
+        planes: Planes | None = None,
+        control: ControlSurface | None = None,
         **facts: Any,
     ) -> ServedDoor:
         board = Board(acceptance, queue_depth)
@@ -125,7 +129,7 @@ def open_door() -> Iterator[OpenDoor]:
             **facts,
         )
         loop = asyncio.new_event_loop()
-        server = DoorServer(board, known, listener, tokens)
+        server = DoorServer(board, known, listener, tokens, planes, control)
         port = listener.getsockname()[1]
         threads = [threading.Thread(target=loop.run_until_complete, args=(server.serve(),))]
         if script is not None:

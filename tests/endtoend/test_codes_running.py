@@ -47,3 +47,23 @@ def test_e_run_024_sends_no_signal_to_a_process_whose_start_cannot_be_read(
         assert running.process.poll() is None
     finally:
         running.end()
+
+
+@pytest.mark.parametrize("export", ["files"])
+def test_e_cap_007_refuses_a_root_that_leads_out_of_the_work_folder(
+    place: Place, project: Path, tmp_path: Path, export: str
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (project / "work").mkdir()
+    (project / "work" / "out").symlink_to(outside)
+    block = {"root": "out", "mode": "read-only"} if export == "files" else {"root": "out"}
+    write_manifest(project, replay([{"text": "done"}], exports={export: block}))
+    done = place.mur("run", "--task", "go", "--workdir", "work", cwd=project)
+    assert (done.returncode, done.stdout) == (1, "status:  failed\n")
+    assert done.stderr.startswith(f"error[E-CAP-007]: exports.{export}.root: out resolves to ")
+    assert str(outside) in done.stderr and str(project / "work") in done.stderr
+    assert list((project / "work").iterdir()) == [project / "work" / "out"]
+    # A root that is not there yet is fine.
+    (project / "work" / "out").unlink()
+    assert place.mur("run", "--task", "go", "--workdir", "work", cwd=project).returncode == 0

@@ -1,6 +1,7 @@
 """A live capsule behind its door, used through the public A2A client."""
 
 import asyncio
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import httpx
 from a2a.client import ClientConfig, ClientFactory
 from a2a.types import a2a_pb2 as pb
 
-from tests.endtoend.capsule import Place, replay, write_manifest
+from tests.endtoend.capsule import Place, replay, shell_turn, write_manifest
 
 SERVING = {"task_acceptance": "queue", "after_task": "sleep"}
 
@@ -117,3 +118,35 @@ def test_an_authenticated_door_asks_for_its_token(place: Place, project: Path) -
     finally:
         _, output, complaint = running.end()
     assert token not in output + complaint
+
+
+def test_the_files_of_a_running_capsule_are_listed_and_read_while_it_works(
+    place: Place, project: Path
+) -> None:
+    turns = [
+        shell_turn("sh", "mkdir out && echo made > out/report.txt"),
+        {"text": "late", "delay_ms": 60_000},
+    ]
+    write_manifest(
+        project,
+        replay(
+            turns,
+            capabilities={"shell": {"allow": ["sh", "mkdir"]}},
+            exports={"files": {"root": "out", "mode": "read-only"}},
+        ),
+    )
+    running = place.start("--task", "go", cwd=project)
+    try:
+        running.wait_for("shell")
+        (entry,) = httpx.get(f"{running.url}/resources/files").json()["entries"]
+        assert (entry["path"], entry["size_bytes"]) == ("report.txt", 5)
+        answer = httpx.get(f"{running.url}/resources/files/report.txt")
+        assert answer.text == "made\n"
+        assert answer.headers["etag"] == f'"sha256:{entry["sha256"]}"'
+        assert answer.headers["x-murmur-containment"] == "scoped"
+        line = running.wait_for("resource_read")
+        assert (line["path"], line["bytes"], line["outcome"]) == ("report.txt", 5, "ok")
+        card = httpx.get(f"{running.url}/.well-known/agent-card.json").text
+        assert '"planes":["files"]' in card
+    finally:
+        running.end(signal.SIGKILL)

@@ -9,6 +9,7 @@ from murmur.core.streams import emit, report
 if TYPE_CHECKING:
     import socket
 
+    from murmur.door.planes import Planes
     from murmur.door.server import DoorServer
     from murmur.door.tokens import DoorTokens
     from murmur.session.stage import Staged
@@ -57,12 +58,35 @@ async def open_door(session: "Session", listener: "socket.socket", url: str) -> 
         tools=tuple(tool.name for tool in staged.tools.values() if tool.artifact is not None),
         shell=bool(capsule.capabilities.shell_allow),
         network=bool(capsule.capabilities.network_allow),
+        accepts_peer_tasks=capsule.exports.accepts_peer_tasks,
+        planes=capsule.exports.planes,
+        conversation_mode=staged.prepared.lifecycle.conversation,
     )
-    door = DoorServer(session.board, card, listener, tokens)
+    door = DoorServer(session.board, card, listener, tokens, _planes(session))
     await door.start()
     _write_record(staged, url, tokens)
     _announce(staged, url, tokens is not None)
     return door
+
+
+def _planes(session: "Session") -> "Planes":
+    """The file planes over a descriptor of their own: requests may outlast the session's."""
+    from murmur.core.safefs import Root
+    from murmur.door.planes import Export, PlaneFacts, Planes
+
+    staged = session.staged
+    files, peer_files = staged.capsule.exports.files, staged.capsule.exports.peer_files
+    facts = PlaneFacts(
+        work=Root(os.dup(staged.directories.work_root.fileno())),
+        work_path=os.path.realpath(staged.directories.work),
+        containment=staged.containment.achieved,
+        generation=lambda: session.board.generation,
+        record=lambda event, fields: session.trace.write_aside(event, **fields),
+        files=Export(files.root, files.max_bytes) if files else None,
+        peer_files=Export(peer_files.root, peer_files.max_bytes) if peer_files else None,
+        handles=session.handles,
+    )
+    return Planes(facts)
 
 
 def record_without_door(staged: "Staged") -> None:

@@ -360,6 +360,10 @@ class TaskBoard(Protocol):
     def tasks(self) -> tuple[Task, ...]:
         """Every task held, most recently changed first."""
 
+    @property
+    def generation(self) -> int:
+        """How many tasks have ended so far; messages refused for room are no tasks."""
+
     def cancel(self, task_id: str) -> CancelReport:
         """Ends a task now, whatever it is doing. Raises UnknownTask, or TaskNotOpen if ended."""
 

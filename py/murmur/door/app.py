@@ -3,7 +3,6 @@
 Routing is by the raw target: nothing is decoded, and a query makes any path an unknown one.
 """
 
-import asyncio
 from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
@@ -19,6 +18,7 @@ from murmur.door.bind import is_loopback
 from murmur.door.calls import Call, Calls
 from murmur.door.card import CardFacts
 from murmur.door.completions import answer_completion
+from murmur.door.control import ControlSurface
 from murmur.door.envelope import (
     EnvelopeError,
     RpcRequest,
@@ -29,14 +29,13 @@ from murmur.door.envelope import (
     read_request,
     result_body,
 )
+from murmur.door.planes import Planes
+from murmur.door.refusing import refusal_response
 from murmur.door.senders import Sender, murmur_header, read_sender
 from murmur.door.stream import EventStream
 from murmur.door.tokens import Credential, DoorTokens
 
 MAX_BODY_BYTES: Final = 16 * 1024 * 1024
-
-_DRAIN_BYTES: Final = 64 * 1024
-_DRAIN_SECONDS: Final = 0.5
 
 _JSON: Final = "application/json"
 _CLOSE: Final = {"connection": "close"}
@@ -45,12 +44,22 @@ _CLOSE: Final = {"connection": "close"}
 class DoorApp:
     """Answers one request per call; `calls` keeps the streams that are open."""
 
-    def __init__(self, board: TaskBoard, facts: CardFacts, tokens: DoorTokens | None) -> None:
+    def __init__(
+        self,
+        board: TaskBoard,
+        facts: CardFacts,
+        tokens: DoorTokens | None,
+        planes: Planes | None = None,
+        control: ControlSurface | None = None,
+    ) -> None:
+        """`planes` None serves no file at all; `control` None is a capsule that lets nobody."""
         if facts.authenticated != (tokens is not None):
             raise ValueError("a door is authenticated exactly when it has tokens")
         self._facts = facts
         self._tokens = tokens
         self._methods = methods.served(facts.acceptance, facts.authenticated)
+        self._planes = planes
+        self._control = control
         self.calls = Calls(board, facts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -60,7 +69,7 @@ class DoorApp:
         try:
             response = await self._respond(request)
         except errors.HttpRefusal as refusal:
-            response = RefusalResponse(refusal)
+            response = refusal_response(refusal)
         except ClientDisconnect:
             return
         except Exception as failure:
@@ -69,7 +78,13 @@ class DoorApp:
         await response(scope, receive, send)
 
     async def _respond(self, request: Request) -> Response:
-        if request.method == "GET" and _target(request) == paths.CARD.encode():
+        target = _target(request).decode("latin-1")
+        if self._planes is not None and _beneath(target, paths.PEER):
+            audience = murmur_header(request.headers, "x-murmur-audience")
+            return await self._planes.answer_peer(request, target, audience)
+        if self._control is not None and _beneath(target, paths.CONTROL):
+            return await self._control.answer(request, target)
+        if request.method == "GET" and target == paths.CARD:
             return _json(encode(card.public_card(self._facts)))
         credential = None
         if self._tokens is not None:
@@ -77,6 +92,10 @@ class DoorApp:
         sender = read_sender(request.headers)
         if sender.origin is Origin.PEER and not self._facts.accepts_peer_tasks:
             raise errors.peer_not_accepted()
+        if self._planes is not None and target.startswith(paths.RESOURCES):
+            if self._tokens is not None and credential is not None:
+                self._tokens.require(credential, methods.FILES_SCOPE)
+            return await self._planes.answer_files(request, target)
         if not _is_rpc(request) or (self._tokens is None and _from_a_page(request)):
             return Response(status_code=404, headers=_CLOSE)
         body = await _read_body(request)
@@ -130,33 +149,8 @@ class DoorApp:
         return self.calls.answer(method.name, call)
 
 
-class RefusalResponse(Response):
-    """An HTTP refusal. What the client is still sending is read for a moment before the end, so
-    that it finds an answer and not a reset connection."""
-
-    def __init__(self, refusal: errors.HttpRefusal) -> None:
-        body = encode({"error": refusal.error, "message": refusal.message})
-        headers = {**refusal.headers, **_CLOSE}
-        super().__init__(body, refusal.status, headers, media_type=_JSON)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        start = {"type": "http.response.start", "status": self.status_code}
-        await send({**start, "headers": self.raw_headers})
-        await send({"type": "http.response.body", "body": self.body, "more_body": True})
-        try:
-            await asyncio.wait_for(_discard(receive), _DRAIN_SECONDS)
-        except TimeoutError:
-            pass
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-async def _discard(receive: Receive) -> None:
-    left = _DRAIN_BYTES
-    while left > 0:
-        message = await receive()
-        if message["type"] != "http.request" or not message.get("more_body", False):
-            return
-        left -= len(message.get("body", b""))
+def _beneath(target: str, prefix: str) -> bool:
+    return target == prefix or target.startswith(prefix + "/")
 
 
 def _target(request: Request) -> bytes:

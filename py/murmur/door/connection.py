@@ -70,6 +70,11 @@ class DoorConnection(H11Protocol):
         if self.conn.their_state is not h11.SEND_BODY and self.cycle is not None:
             self._lift_read_limit()
 
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """A client that has sent its whole request and will send no more still gets its answer."""
+        whole = self.conn.their_state in (h11.DONE, h11.MUST_CLOSE, h11.CLOSED)
+        return whole and self.cycle is not None and not self.cycle.response_complete
+
     def on_response_complete(self) -> None:
         self._lift_read_limit()
         self.transport.close()

@@ -15,6 +15,8 @@ from murmur.core.tasks import TaskBoard
 from murmur.door.app import DoorApp
 from murmur.door.card import CardFacts
 from murmur.door.connection import DoorConnection
+from murmur.door.control import ControlSurface
+from murmur.door.planes import Planes
 from murmur.door.tokens import DoorTokens
 
 DRAIN_SECONDS: Final = 0.5
@@ -33,8 +35,11 @@ class DoorServer:
         card: CardFacts,
         socket: sockets.socket,
         tokens: DoorTokens | None = None,
+        planes: Planes | None = None,
+        control: ControlSurface | None = None,
     ) -> None:
-        self._app = DoorApp(board, card, tokens)
+        self._app = DoorApp(board, card, tokens, planes, control)
+        self._planes = planes
         self._socket = socket
         self._state = ServerState()
         self._server: asyncio.Server | None = None
@@ -90,6 +95,8 @@ class DoorServer:
         if self._server is not None:
             self._server.close()
         self._socket.close()
+        if self._planes is not None:
+            self._planes.close()
         self._app.calls.end_streams()
         await self._drain()
         for connection in tuple(self._state.connections):

@@ -93,8 +93,8 @@ class DoorTokens:
             separators=(",", ":"),
             ensure_ascii=False,
         )
-        segment = _encode(payload.encode())
-        return f"{_TAG}.{segment}.{_encode(self._mac(segment))}"
+        segment = packed(payload.encode())
+        return f"{_TAG}.{segment}.{packed(self._mac(segment))}"
 
     def _mac(self, segment: str) -> bytes:
         return hmac.digest(self._key, _DOMAIN + segment.encode("ascii"), hashlib.sha256)
@@ -107,7 +107,7 @@ class DoorTokens:
         if not token.isascii():
             return None
         # The text of the MAC is compared, so that each token has one spelling.
-        if not hmac.compare_digest(_encode(self._mac(segments[1])), segments[2]):
+        if not hmac.compare_digest(packed(self._mac(segments[1])), segments[2]):
             return None
         return _read_payload(segments[1])
 
@@ -125,5 +125,5 @@ def _read_payload(segment: str) -> Credential | None:
     return Credential(name, frozenset(scopes))
 
 
-def _encode(data: bytes) -> str:
+def packed(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).decode("ascii").rstrip("=")

@@ -175,6 +175,16 @@ class Exports:
     peer_files: PeerFileExport | None = None
     peer_tasks: PeerTasks | None = None
 
+    @property
+    def planes(self) -> tuple[str, ...]:
+        """The declared file planes, as the agent card names them."""
+        declared = (("files", self.files), ("peer_files", self.peer_files))
+        return tuple(name for name, export in declared if export is not None)
+
+    @property
+    def accepts_peer_tasks(self) -> bool:
+        return self.peer_tasks is not None and self.peer_tasks.accept
+
 
 @dataclass(frozen=True, slots=True)
 class Control:

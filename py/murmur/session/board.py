@@ -91,6 +91,7 @@ class Board:
         self._ended: deque[tuple[str, int]] = deque()
         self._ended_bytes = 0
         self._first_context = first_context
+        self._generation = 0
         self._used = False
         self._closing = False
         self._revision = 0
@@ -122,6 +123,11 @@ class Board:
         with self._lock:
             newest_first = sorted(self._held.values(), key=lambda held: -held.task.revision)
             return tuple(held.task for held in newest_first)
+
+    @property
+    def generation(self) -> int:
+        with self._lock:
+            return self._generation
 
     def cancel(self, task_id: str) -> CancelReport:
         with self._lock:
@@ -420,6 +426,7 @@ class Board:
 
     def _end(self, held: _Held, state: TaskState, text: str, response: str | None = None) -> None:
         self._update(held, state=state, status_text=text, response=response, prompt=None)
+        self._generation += 1
         self._log.write(held.task, StatusFrame(state, text, response))
         self._changed.notify_all()
         self._keep_ended(held, len(held.task.text) + len(response or ""))

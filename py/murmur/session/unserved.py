@@ -42,8 +42,6 @@ def unserved(capsule: Capsule) -> Iterator[str]:
 
 def _artifacts(capsule: Capsule) -> Iterator[str]:
     for index, entry in enumerate(capsule.artifacts):
-        if entry.runtime == "hook":
-            yield f"artifacts[{index}].runtime: hook"
         if entry.source is not None:
             yield f"artifacts[{index}].source"
         granted = entry.capabilities
@@ -54,11 +52,9 @@ def _artifacts(capsule: Capsule) -> Iterator[str]:
 def _capabilities(capsule: Capsule) -> Iterator[str]:
     granted = capsule.capabilities
     for name, value in (
-        ("conversation", granted.conversation),
         ("harness", granted.harness),
         ("peer_fetch", granted.peer_fetch),
         ("state", granted.state),
-        ("task_io", granted.task_io),
     ):
         if value is not None:
             yield f"capabilities.{name}"

@@ -6,7 +6,6 @@ that no issue describes yet go by their own name.
 
 from typing import Final
 
-_CONTAINMENT: Final = "Containment, whole"
 _HOSTS: Final = "WASM hosts, gateway, inference, and the drivers"
 _SESSIONS: Final = "Sessions: staging to teardown, the agent loop, shell, hooks, plans, memory"
 _DOOR: Final = "The door and every command that uses it"
@@ -18,8 +17,6 @@ _SCAFFOLDING: Final = "Scaffolding capsules and formations"
 _DELEGATION: Final = "Delegation"
 
 UNPROVOKED: Final[dict[str, str]] = {
-    "E-CAP-006": _CONTAINMENT,
-    "E-CAP-007": _DOOR,
     "E-CAP-017": _HOSTS,
     "E-CAP-019": _HOSTS,
     "E-CAP-021": _HOSTS,
@@ -44,14 +41,11 @@ UNPROVOKED: Final[dict[str, str]] = {
     "E-ROS-007": _FORMATIONS,
     "E-RUN-002": _HOSTS,
     "E-RUN-004": _SESSIONS,
-    "E-RUN-011": _SESSIONS,
-    "E-RUN-014": _CONTAINMENT,
     "E-RUN-015": _SESSIONS,
     "E-RUN-016": _SESSIONS,
     "E-RUN-017": _SESSIONS,
     "E-RUN-018": _SESSIONS,
     "E-RUN-020": _DELEGATION,
-    "E-RUN-021": _SESSIONS,
     "E-RUN-026": _HOSTS,
     "E-RUN-030": _HOSTS,
     "E-RUN-032": _HOSTS,
@@ -79,8 +73,5 @@ UNPROVOKED: Final[dict[str, str]] = {
     "W-RUN-004": _SESSIONS,
     "W-RUN-007": _FORMATIONS,
     "W-RUN-008": _FORMATIONS,
-    "W-SEC-003": _CONTAINMENT,
-    "W-SEC-012": _CONTAINMENT,
-    "W-SEC-029": _CONTAINMENT,
     "W-SEC-031": _HOSTS,
 }
