@@ -157,7 +157,7 @@ def _executes(manifest: dict[str, Any]) -> None:
 
 
 def _sealed(manifest: dict[str, Any]) -> None:
-    manifest["capabilities"] = {"containment": "sealed"}
+    manifest["capabilities"] = {"filesystem": {"workdir_exec": True}, "containment": "sealed"}
 
 
 def _no_driver(manifest: dict[str, Any]) -> None:
@@ -222,8 +222,10 @@ def test_a_key_that_nobody_sets_is_reported_without_asking_a_store(
 
 
 def test_an_unmet_floor_is_reported_with_its_reason(fresh: Place, project: Path) -> None:
-    write_manifest(project, replay([]))
-    done = fresh.mur(*EXPLAIN, "--json", "--containment", "sealed", cwd=project)
+    manifest = replay([])
+    _sealed(manifest)
+    write_manifest(project, manifest)
+    done = fresh.mur(*EXPLAIN, "--json", cwd=project)
     report = json.loads(done.stdout)
     assert done.returncode == 0
     assert (report["declared_containment"], report["floor_met"]) == ("sealed", False)

@@ -17,6 +17,7 @@ _SCAFFOLDING: Final = "Scaffolding capsules and formations"
 _DELEGATION: Final = "Delegation"
 
 UNPROVOKED: Final[dict[str, str]] = {
+    "E-CAP-007": _DOOR,
     "E-CAP-017": _HOSTS,
     "E-CAP-019": _HOSTS,
     "E-CAP-021": _HOSTS,
@@ -41,11 +42,13 @@ UNPROVOKED: Final[dict[str, str]] = {
     "E-ROS-007": _FORMATIONS,
     "E-RUN-002": _HOSTS,
     "E-RUN-004": _SESSIONS,
+    "E-RUN-011": _SESSIONS,
     "E-RUN-015": _SESSIONS,
     "E-RUN-016": _SESSIONS,
     "E-RUN-017": _SESSIONS,
     "E-RUN-018": _SESSIONS,
     "E-RUN-020": _DELEGATION,
+    "E-RUN-021": _SESSIONS,
     "E-RUN-026": _HOSTS,
     "E-RUN-030": _HOSTS,
     "E-RUN-032": _HOSTS,
