@@ -86,6 +86,11 @@ COMMANDS: Final[Mapping[str, Registered]] = {
         "List, print, remove and truncate the durable conversation records",
         {"conversation ls --json": 1, "conversation show --json": 1},
     ),
+    "eval": Registered(
+        "murmur.cli.eval",
+        "Read scores of sessions, and drive datasets against capsules",
+        {"eval show --json": 1, "eval diff --run --json": 1},
+    ),
     "trace": Registered(
         "murmur.cli.trace",
         "Read the records of sessions, and remove those of ended ones",
