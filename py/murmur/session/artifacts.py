@@ -15,6 +15,7 @@ from murmur.manifest.artifact import ArtifactManifest
 from murmur.manifest.capsule import ArtifactEntry
 from murmur.manifest.programs import BadPrograms, parse_programs
 from murmur.session.inventory import Tool, ToolKind, first_line, schema_of
+from murmur.session.local_source import LocalSkill
 from murmur.session.prepare import Prepared, declared_artifact
 from murmur.session.scratch import Scratch
 from murmur.store.archive import MANIFEST, BadArchive
@@ -33,7 +34,8 @@ class StagedArtifact:
     """One declared artifact, ready to be used.
 
     `packed` is its own murmur.yaml as packed; `compiled` is the compiled form of a WASM artifact,
-    `key` names its content to guest hosts; `skill` is the text of a skill.
+    `key` names its content to guest hosts; `skill` is the text of a skill, `program` the executable
+    of a native tool.
     """
 
     entry: ArtifactEntry
@@ -55,6 +57,8 @@ def open_payloads(prepared: Prepared) -> tuple[dict[str, Payload], list[Diagnost
     payloads: dict[str, Payload] = {}
     warnings: list[Diagnostic] = []
     for entry in prepared.capsule.artifacts:
+        if entry.source is not None:
+            continue
         stored = prepared.stored[entry.name]
         payload = stored.open(prepared.launch.environ)
         declared = declared_artifact(prepared.capsule, entry)
@@ -72,14 +76,9 @@ def open_payloads(prepared: Prepared) -> tuple[dict[str, Payload], list[Diagnost
 
 
 def _check_role(entry: ArtifactEntry, payload: Payload) -> None:
-    if payload.kind == "native":
-        raise error(
-            "E-IO-003",
-            what=f"{entry.label} is a native tool",
-            reason="this build of mur does not serve it yet, and will not run as if it did",
-            hint="use a WASM build of the tool",
-        )
-    wants_component = entry.runtime in ("tool", "driver")
+    if payload.kind == "native" and entry.runtime == "tool":
+        return
+    wants_component = entry.runtime in ("tool", "driver", "hook")
     if wants_component != (payload.kind == "wasm"):
         raise error(
             "E-RUN-001",
@@ -125,9 +124,21 @@ def compile_artifacts(
     `scratch` takes the forms that the cache cannot keep. Raises E-RUN-001.
     """
     return {
-        entry.name: stage_payload(prepared, entry, payloads[entry.name], guests, scratch)
+        entry.name: _local(entry, prepared.local[entry.name])
+        if entry.source is not None
+        else stage_payload(prepared, entry, payloads[entry.name], guests, scratch)
         for entry in prepared.capsule.artifacts
     }
+
+
+def _local(entry: ArtifactEntry, skill: LocalSkill) -> StagedArtifact:
+    return StagedArtifact(
+        entry=entry,
+        manifest=skill.manifest,
+        sha256=skill.sha256,
+        packed=skill.packed,
+        skill=skill.text,
+    )
 
 
 def stage_payload(
@@ -198,19 +209,21 @@ def _skill_text(entry: ArtifactEntry, payload: Payload) -> str | None:
         raise unreadable(entry.label, "skill.md is not UTF-8") from None
 
 
+def _program(entry: ArtifactEntry, payload: Payload) -> bytes | None:
+    if payload.kind != "native":
+        return None
+    try:
+        return payload.archive.read(payload.native_entry)
+    except BadArchive as bad:
+        raise unreadable(entry.label, str(bad)) from None
+
+
 def tool_of(artifact: StagedArtifact) -> Tool | None:
-    """The artifact as the model sees it; None for a driver."""
+    """The artifact as the model sees it; None for a driver or a hook."""
     entry, manifest = artifact.entry, artifact.manifest
-    if entry.runtime == "tool":
-        return Tool(
-            name=entry.bare_name,
-            kind=ToolKind.WASM,
-            version=entry.version,
-            description=manifest.description,
-            schema=schema_of(manifest.input_schema),
-            artifact=entry.name,
-        )
-    if entry.runtime == "skill" and artifact.skill is not None:
+    if entry.runtime not in ("tool", "skill"):
+        return None
+    if artifact.skill is not None:
         return Tool(
             name=entry.bare_name,
             kind=ToolKind.SKILL,
@@ -219,4 +232,11 @@ def tool_of(artifact: StagedArtifact) -> Tool | None:
             schema=schema_of(None),
             artifact=entry.name,
         )
-    return None
+    return Tool(
+        name=entry.bare_name,
+        kind=ToolKind.WASM if artifact.program is None else ToolKind.NATIVE,
+        version=entry.version,
+        description=manifest.description,
+        schema=schema_of(manifest.input_schema),
+        artifact=entry.name,
+    )

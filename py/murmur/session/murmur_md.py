@@ -37,6 +37,7 @@ class PageFacts:
     shell: Sequence[str]
     hosts: Sequence[str] | None = ()
     notes: Sequence[str] = ()
+    bound_skill: Tool | None = None
 
 
 def plain(description: str) -> str:
@@ -63,8 +64,8 @@ def render_page(facts: PageFacts) -> str:
         _tools(facts),
     ]
     skills = [tool for tool in facts.tools if tool.kind is ToolKind.SKILL]
-    if skills:
-        sections.append(_skills(skills))
+    if skills or facts.bound_skill is not None:
+        sections.append(_skills(skills, facts.bound_skill))
     sections.append(_calling(facts))
     if facts.notes:
         sections.append("## Notes\n\n" + "\n".join(f"- {note}" for note in facts.notes))
@@ -111,10 +112,13 @@ def _tools(facts: PageFacts) -> str:
     return "## Installed tools\n\n" + ("\n".join(rows) or "No tool is installed.")
 
 
-def _skills(skills: Sequence[Tool]) -> str:
+def _skills(skills: Sequence[Tool], bound: Tool | None) -> str:
+    marks = {skill.name: (skill, "callable by name") for skill in skills}
+    if bound is not None:
+        marks[bound.name] = (bound, "bound as the system prompt, not callable")
     rows = [
-        f"- `{skill.name}` {skill.version}: {plain(skill.description)} (callable by name)"
-        for skill in sorted(skills, key=lambda skill: skill.name)
+        f"- `{name}` {skill.version}: {plain(skill.description)} ({mark})"
+        for name, (skill, mark) in sorted(marks.items())
     ]
     return "## Installed Skills\n\n" + "\n".join(rows)
 

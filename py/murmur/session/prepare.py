@@ -25,6 +25,7 @@ from murmur.session.floors import (
 )
 from murmur.session.grants import EntryGrants, entry_grants
 from murmur.session.launch import Launch
+from murmur.session.local_source import LocalSkill, read_local_skill
 from murmur.session.names import check_names
 from murmur.session.script.component import find_component
 from murmur.session.unserved import refuse_unserved
@@ -54,7 +55,8 @@ class Examined:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Prepared:
-    """A launch that nothing speaks against so far. `stored` and `grants` go by full name.
+    """A launch that nothing speaks against so far. `stored`, `grants` and `local`, what was read
+    from a `source`, go by full name.
 
     `script` is the component of a script capsule, None for an agent.
     """
@@ -69,6 +71,7 @@ class Prepared:
     platform: str
     stored: Mapping[str, StoredArtifact]
     grants: Mapping[str, EntryGrants]
+    local: Mapping[str, LocalSkill]
     script: Path | None
     warnings: tuple[Diagnostic, ...]
     notices: tuple[str, ...]
@@ -122,7 +125,9 @@ def prepare(launch: Launch) -> Prepared:
     check_driver(capsule, launch.manifest)
     lock = read_lock(lock_path(launch.directory))
     platform = host_platform()
-    declared = [declared_artifact(capsule, entry) for entry in capsule.artifacts]
+    declared = [
+        declared_artifact(capsule, entry) for entry in capsule.artifacts if entry.source is None
+    ]
     check_pins(lock, declared, platform)
     stores = (project_store(launch.directory), global_store(launch.home.artifacts))
     found = resolve_all(
@@ -135,6 +140,11 @@ def prepare(launch: Launch) -> Prepared:
     lifecycle = resolve_lifecycle(launch, capsule.lifecycle)
     grants, warnings = entry_grants(capsule, launch.flags.context)
     check_staged(capsule, lifecycle.after_task)
+    local = {
+        entry.name: read_local_skill(entry, launch.directory)
+        for entry in capsule.artifacts
+        if entry.source is not None
+    }
     for artifact in declared:
         check_origin(lock, artifact)
     return Prepared(
@@ -150,6 +160,7 @@ def prepare(launch: Launch) -> Prepared:
             artifact.name.text: stored for artifact, stored in zip(declared, found, strict=True)
         },
         grants=grants,
+        local=local,
         script=script,
         warnings=(*loaded.warnings, *warnings, *_warn_home_inside(launch, place)),
         notices=(*config.warnings, *notices(capsule)),

@@ -1,17 +1,22 @@
 """The system prompt of an attempt: identical bytes on every turn. spec/sessions.md 10.1."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from murmur.core.diagnostics import error
 from murmur.core.regular import read_regular_text
 from murmur.manifest.capsule import Capsule
+from murmur.manifest.inference import Inference
 from murmur.session.directories import one_line
 from murmur.session.launch import Launch
 
+if TYPE_CHECKING:
+    from murmur.session.artifacts import StagedArtifact
+
 _LARGEST: Final = 16 << 20
+_ARTIFACT: Final = "inference.system_prompt_artifact"
 
 _BLOCK: Final = """[Capsule]
 You are the agent of the capsule {name}, version {version}.
@@ -37,19 +42,52 @@ def system_prompt(block: str, configured: str, appended: Sequence[str]) -> str:
     return "\n\n".join(part for part in parts if part.strip())
 
 
+Source = Literal["manifest", "cli", "none"]
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class ConfiguredPrompt:
-    """The operator's prompt, where it came from, and the instruction files after it."""
+    """The operator's prompt, where it came from, and the instruction files after it.
+
+    `compaction` is the one for summaries, None where the hook's own serves.
+    """
 
     text: str
-    source: Literal["manifest", "cli", "none"]
+    source: Source
     appended: tuple[str, ...]
+    compaction: str | None = None
 
 
-def read_prompt(launch: Launch, capsule: Capsule) -> ConfiguredPrompt:
+def bound_skill(launch: Launch, capsule: Capsule) -> str | None:
+    """The full name of the artifact whose text is the system prompt; None where none is.
+
+    `--system-prompt` releases it: it is an ordinary skill of that run then.
+    """
+    inference = capsule.inference
+    if inference is None or launch.flags.system_prompt is not None:
+        return None
+    return inference.system_prompt_artifact
+
+
+def bound_text(capsule: Capsule, artifacts: "Mapping[str, StagedArtifact]") -> str | None:
+    """The text of the artifact that the manifest names as its prompt; None when it names none.
+
+    Raises E-RUN-009 for one that holds no text.
+    """
+    named = capsule.inference.system_prompt_artifact if capsule.inference is not None else None
+    if named is None:
+        return None
+    text = artifacts[named].skill
+    if text is None:
+        reason = "the artifact holds no skill.md"
+        raise error("E-RUN-009", field=_ARTIFACT, path=named, reason=reason)
+    return text
+
+
+def read_prompt(launch: Launch, capsule: Capsule, bound: str | None = None) -> ConfiguredPrompt:
     """Resolves the configured prompt once. Raises E-RUN-009 for a file that cannot be read.
 
-    A skill bound as the prompt is read by its artifact, not here.
+    `bound` is the text of the artifact that the manifest names as its prompt.
     """
     inference = capsule.inference
     if inference is None:
@@ -58,15 +96,23 @@ def read_prompt(launch: Launch, capsule: Capsule) -> ConfiguredPrompt:
         _read(launch.directory, "inference.instruction_files", path)
         for path in inference.instruction_files
     )
+    text, source = _configured(launch, inference, bound)
+    compaction = inference.compaction.system_prompt
+    path = inference.compaction.system_prompt_file
+    if path is not None:
+        compaction = _read(launch.directory, "inference.compaction.system_prompt_file", path)
+    return ConfiguredPrompt(text, source, appended, compaction)
+
+
+def _configured(launch: Launch, inference: Inference, bound: str | None) -> tuple[str, Source]:
     if launch.flags.system_prompt is not None:
-        return ConfiguredPrompt(launch.flags.system_prompt.strip(), "cli", appended)
+        return launch.flags.system_prompt.strip(), "cli"
     if inference.system_prompt is not None:
-        return ConfiguredPrompt(inference.system_prompt.strip(), "manifest", appended)
+        return inference.system_prompt.strip(), "manifest"
     if inference.system_prompt_file is not None:
         path = inference.system_prompt_file
-        text = _read(launch.directory, "inference.system_prompt_file", path)
-        return ConfiguredPrompt(text, "manifest", appended)
-    return ConfiguredPrompt("", "none", appended)
+        return _read(launch.directory, "inference.system_prompt_file", path), "manifest"
+    return ("", "none") if bound is None else (bound, "manifest")
 
 
 def _read(directory: Path, field: str, path: str) -> str:

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Final
 
 from murmur.core.diagnostics import error
 from murmur.core.durations import rfc3339
-from murmur.core.safefs import Root
+from murmur.core.safefs import Root, UnsafePath
 from murmur.core.version import VERSION
 from murmur.session.directories import one_line
+from murmur.session.hooks.contracts import compacts, staged_hooks
 from murmur.session.inventory import Tool
 from murmur.session.murmur_md import PageFacts, render_page
+from murmur.session.prompt import bound_skill
 
 if TYPE_CHECKING:
     from murmur.session.artifacts import StagedArtifact
@@ -85,6 +87,25 @@ def _write_made_tool(root: Root, tool: Tool) -> None:
     root.write_atomic(f"{folder}/murmur.yaml", text.encode(), _PUBLIC)
 
 
+def write_tool_manifest(root: Root, name: str, content: bytes) -> None:
+    """Puts a manifest in the place of the tool's own. Raises OSError for a name that is no plain
+    one.
+    """
+    folder = f"runtime/tools/{name}"
+    if "/" in name:
+        raise UnsafePath(name, "it is not one name")
+    root.sub(folder, create=True, mode=0o755).close()
+    root.write_atomic(f"{folder}/murmur.yaml", content, _PUBLIC)
+
+
+def _bound(staged: "Staged") -> Tool | None:
+    """The skill that is the system prompt of this run."""
+    from murmur.session.artifacts import tool_of
+
+    name = bound_skill(staged.prepared.launch, staged.capsule)
+    return tool_of(staged.artifacts[name]) if name is not None else None
+
+
 def write_task(root: Root, text: str) -> None:
     """`task.md`, the text of the task that is about to run."""
     root.write_atomic("runtime/task.md", text.encode("utf-8", "replace"), _PUBLIC)
@@ -123,8 +144,9 @@ def write_page(staged: "Staged", url: str) -> None:
         records_directory=one_line(directories.records),
         temporary_directory=one_line(directories.temporary),
         context_budget=staged.limits.input_budget()[0],
-        compaction_configured=False,
+        compaction_configured=compacts(staged_hooks(staged.artifacts)),
         tools=tuple(staged.tools.values()),
+        bound_skill=_bound(staged),
         shell=capsule.capabilities.shell_allow,
         hosts=_hosts(staged),
         notes=staged.containment.notes,

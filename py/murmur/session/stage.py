@@ -32,12 +32,15 @@ from murmur.session.directories import (
     remove_runtime_directory,
     sweep_dead_sessions,
 )
+from murmur.session.exports import check_export_roots
 from murmur.session.gateways import EntryGateway, driver_limits, resolve_gateways
 from murmur.session.hooks.contracts import compacts, staged_hooks
+from murmur.session.hooks.folders import HookFolders, close_hook_folders, open_hook_folders
 from murmur.session.inventory import Tool, by_name, shell_tool
 from murmur.session.launch import task_text
+from murmur.session.native_tools import check_platforms
 from murmur.session.prepare import Prepared
-from murmur.session.prompt import ConfiguredPrompt, read_prompt
+from murmur.session.prompt import ConfiguredPrompt, bound_skill, bound_text, read_prompt
 from murmur.session.resume import check_forget, check_resume
 from murmur.session.runtime_files import write_runtime_files
 from murmur.session.runtime_tools import runtime_tools
@@ -127,7 +130,8 @@ def stage(prepared: Prepared, guests: Guests) -> Staged:
         _check_conversation(prepared, artifacts)
         script = _script(prepared, guests, scratch)
         check_workdir(prepared.place)
-        prompt = read_prompt(launch, prepared.capsule)
+        check_export_roots(prepared.capsule, prepared.place)
+        prompt = read_prompt(launch, prepared.capsule, bound_text(prepared.capsule, artifacts))
         task = None if launch.flags.task is None else task_text(launch.flags.task)
         sweep_dead_sessions(launch.home)
         session_id, started_at = new_id("ses"), time.time_ns() // 1_000_000
@@ -172,8 +176,13 @@ def stage(prepared: Prepared, guests: Guests) -> Staged:
 
 
 def inventory(prepared: Prepared, artifacts: Mapping[str, StagedArtifact]) -> dict[str, Tool]:
-    """The tools the model is offered, by name."""
-    tools = [tool for tool in map(tool_of, artifacts.values()) if tool is not None]
+    """The tools the model is offered, by name; the skill that is its system prompt is none."""
+    bound = bound_skill(prepared.launch, prepared.capsule)
+    tools = [
+        tool
+        for artifact in artifacts.values()
+        if artifact.entry.name != bound and (tool := tool_of(artifact)) is not None
+    ]
     tools += [shell_tool(binary) for binary in prepared.capsule.capabilities.shell_allow]
     tools += runtime_tools(prepared.capsule)
     return by_name(tools)

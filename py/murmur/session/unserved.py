@@ -42,8 +42,6 @@ def unserved(capsule: Capsule) -> Iterator[str]:
 
 def _artifacts(capsule: Capsule) -> Iterator[str]:
     for index, entry in enumerate(capsule.artifacts):
-        if entry.source is not None:
-            yield f"artifacts[{index}].source"
         granted = entry.capabilities
         if granted and granted.state:
             yield f"artifacts[{index}].capabilities.state"
@@ -68,8 +66,6 @@ def _inference(capsule: Capsule) -> Iterator[str]:
         return
     if inference.transport == "process":
         yield "inference.transport: process"
-    if inference.system_prompt_artifact:
-        yield "inference.system_prompt_artifact"
     if inference.alternates:
         yield "inference.alternates"
     if inference.max_session_tokens is not None:

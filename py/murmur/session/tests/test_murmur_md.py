@@ -93,3 +93,10 @@ def test_no_hosts_are_named_where_nothing_binds_commands_to_them() -> None:
     page = render_page(dataclasses.replace(FACTS, shell=("bash",), hosts=None))
     assert page.endswith("`command` is a whole command line\n")
     assert "reach" not in render_page(FACTS), "a capsule without commands"
+
+
+def test_the_skill_that_is_the_system_prompt_is_marked_and_not_callable() -> None:
+    skill = Tool("manners", ToolKind.SKILL, "local", "Be kind.", {}, "local/manners")
+    page = render_page(dataclasses.replace(FACTS, bound_skill=skill))
+    assert "- `manners` local: Be kind. (bound as the system prompt, not callable)" in page
+    assert "No tool is installed." in page
