@@ -71,9 +71,7 @@ class _Direction:
         self._loop.remove_reader(self._source)
         if self._blocked:
             self._loop.remove_writer(self._sink)
-        if self._pipe is not None:
-            discard(self._pipe)
-            self._pipe = None
+        self._discard()
         self.done = True
 
     def _readable(self) -> None:
@@ -136,14 +134,21 @@ class _Direction:
             fcntl.fcntl(self._pipe[1], fcntl.F_SETPIPE_SZ, _GROWN_BYTES)
 
     def _release(self) -> None:
+        """Lets others have the empty pipe, unless it has been grown."""
         if self._pipe is not None and self._room == _PIPE_BYTES:
             self._pair.pipes.give(self._pipe)
+            self._pipe = None
+
+    def _discard(self) -> None:
+        if self._pipe is not None:
+            discard(self._pipe)
             self._pipe = None
 
     def _finish(self) -> None:
         """The source has ended: so does what the sink receives, and nothing else."""
         self._loop.remove_reader(self._source)
         self._release()
+        self._discard()
         self.done = True
         with contextlib.suppress(OSError):
             self._sink.shutdown(socket.SHUT_WR)
