@@ -221,6 +221,7 @@ def _launch(flags: "Flags", zygote: _Zygote, started: float, stopping: Stopping)
         complain(notice)
     guests = zygote.guests()
     _import_the_rest()
+    from murmur.session.hooks.staging import run_on_stage
     from murmur.session.stage import stage
 
     staged = stage(prepared, guests)
@@ -230,6 +231,7 @@ def _launch(flags: "Flags", zygote: _Zygote, started: float, stopping: Stopping)
     try:
         if zygote.lockdown is not None:
             _allow_folders(staged, zygote.lockdown)
+        staged = run_on_stage(staged, guests)
         for found in staged.warnings:
             if found.code not in AT_LAUNCH:
                 report(found)
@@ -281,12 +283,15 @@ def _import_the_rest() -> None:
 
 
 def _allow_folders(staged: "Staged", lockdown: "GuestLockdown") -> None:
-    """Guests reach the work folder; each one's own preopens narrow that further."""
+    """Guests reach the work folder, hooks what each is granted; preopens narrow that further."""
+    from murmur.session.hooks.folders import openings_by_host
+
     directories = staged.directories
     lockdown.allow(
         str(directories.work),
         directories.work_root.fileno(),
         staged.compiled_forms(),
+        openings_by_host(staged.hook_folders),
         landlock=staged.containment.reading.landlock.ok,
     )
 

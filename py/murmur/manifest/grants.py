@@ -148,6 +148,16 @@ class Capabilities:
     declared: tuple[str, ...] = ()
 
     @property
+    def categories(self) -> tuple[str, ...]:
+        """Which of network, filesystem and shell are granted, as session records say it."""
+        granted = {
+            "network": self.network_allow,
+            "filesystem": self.filesystem,
+            "shell": self.shell_allow,
+        }
+        return tuple(name for name, value in granted.items() if value)
+
+    @property
     def network_allow(self) -> tuple[str, ...]:
         return (self.network.allow or ()) if self.network else ()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from murmur.core.diagnostics import Diagnostic, error
 from murmur.guest.client import CompileFailed, Guests
 from murmur.guest.processes import GuestsFailed
-from murmur.manifest.artifact import ArtifactManifest
+from murmur.manifest.artifact import ArtifactManifest, hook_contract_of
 from murmur.manifest.capsule import ArtifactEntry
 from murmur.manifest.programs import BadPrograms, parse_programs
 from murmur.session.inventory import Tool, ToolKind, first_line, schema_of
@@ -68,6 +68,8 @@ def open_payloads(prepared: Prepared) -> tuple[dict[str, Payload], list[Diagnost
         if entry.runtime == "driver":
             _check_driver_fit(entry, stored.contracts(payload))
         found = stored.platform_warning(payload)
+        if entry.runtime == "hook":
+            hook_contract_of(payload.manifest, entry.label)
         if found is not None:
             warnings.append(found)
         warnings += payload.manifest.warnings

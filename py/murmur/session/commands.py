@@ -43,7 +43,8 @@ _FIRST_CHECK_S: Final = 0.05
 class CommandDone:
     """A command that ran, or `failure`: why it did not.
 
-    One that was moved to the background has a `work_id`, and `text` names its log.
+    One that was moved to the background has a `work_id`, and `text` names its log. `stdout` and
+    `stderr` are whole.
     """
 
     binary: str
@@ -52,8 +53,8 @@ class CommandDone:
     exit_code: int = -1
     text: str = ""
     truncated: bool = False
-    stdout_bytes: int = 0
-    stderr_bytes: int = 0
+    stdout: bytes = b""
+    stderr: bytes = b""
     duration_ms: int = 0
     resource_limit: str | None = None
 
@@ -156,6 +157,20 @@ class Commands:
         """Raises E-RUN-013 once the session's folders hold more than they may."""
         try:
             self._session.check_ceiling()
+    def path_of(self, binary: str) -> str:
+        """Where the binary lies, as the trace says it; its name when it was not found."""
+        known = self._policy.binaries.get(binary)
+        return binary if known is None else known.path
+
+    def call_native(self, name: str, data: str, cancel: threading.Event) -> Answer:
+        """Runs a native tool to its end, and its output's end; a cancel stops it."""
+        program = self._natives[name]
+        given = native_input(data)
+        done = run_to_end(
+            lambda: self._session.start([program], self._env, given=given), None, cancel
+        )
+        return native_answer(name, done)
+
         except CeilingReached as reached:
             raise reached.refusal from None
 
@@ -196,8 +211,8 @@ class Commands:
             exit_code=done.exit_code,
             text=shown.data,
             truncated=shown.truncated,
-            stdout_bytes=len(done.stdout),
-            stderr_bytes=len(done.stderr),
+            stdout=done.stdout,
+            stderr=done.stderr,
             duration_ms=done.duration_ms,
             resource_limit=done.resource_limit,
         )

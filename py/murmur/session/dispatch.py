@@ -19,6 +19,7 @@ from murmur.session.attempt import Attempt
 from murmur.session.background_text import detached_text, limit_line
 from murmur.session.commands import Commands
 from murmur.session.fence import fence
+from murmur.session.hooks.gate import CallHooks
 from murmur.session.inventory import Tool, ToolKind, missing_fields, refusal_text
 from murmur.session.protection import Protection
 from murmur.session.runtime_tools import unknown_tool
@@ -46,9 +47,11 @@ class Dispatcher:
         capture: Capture,
         protection: Protection | None = None,
         runtime_tools: Mapping[str, RuntimeTool] | None = None,
+        hooks: CallHooks | None = None,
     ) -> None:
         """`protection` None is a capsule without read-only paths; `runtime_tools` answer for the
         tools of kind RUNTIME."""
+        self._hooks = hooks
         self._tools = tools
         self._skills = skills
         self._call_tool = call_tool
@@ -67,6 +70,8 @@ class Dispatcher:
         tool = self._tools.get(call.name)
         shell: dict[str, object] | None = None
         write: Write | None = None
+        denied: str | None = None
+        made = False  # a call of a tool: hooks hear of a command when it ends
         if tool is None:
             answer = refusal(unknown_tool(call.name))
         elif missing := missing_fields(tool, call.input):
@@ -91,15 +96,19 @@ class Dispatcher:
                 signal=write.signal,
                 reason=answer.text,
             )
+        elif (denied := self._denied(tool, call, turn)) is not None:
+            answer = refusal(denied)
         elif tool.kind is ToolKind.RUNTIME:
+            made = True
             arguments = call.input if isinstance(call.input, Mapping) else {}
             answer = self._runtime_tools[call.name](arguments, attempt, turn)
         elif tool.kind is ToolKind.SHELL:
             answer, shell = self._shell(call, turn, attempt)
         elif tool.kind is ToolKind.SKILL:
+            made = True
             answer = Answer(self._skills[call.name], fenced=False)
         else:
-            assert tool.artifact is not None
+            made = True
             data = json.dumps(call.input, separators=(",", ":"), ensure_ascii=False)
             answer = tool_answer(self._call_tool(tool.artifact, data, attempt))
         duration_ms = int((time.monotonic() - began) * 1000)
@@ -107,7 +116,11 @@ class Dispatcher:
         text = fence(source, answer.text) if source else answer.text
         if answer.note is not None:
             text = f"{text}\n{answer.note}"
-        if write is not None:
+        if self._hooks is not None and made:
+            self._hooks.called(
+                call.name, call.input, turn, text, duration_ms, is_error=answer.is_error
+            )
+        if write is not None or denied is not None:
             pass  # its own line is the only one
         elif tool is not None and tool.kind is ToolKind.SKILL:
             self._trace_skill(call, turn, task_id, text, duration_ms)
@@ -146,6 +159,18 @@ class Dispatcher:
             command = read_command(call.name, call.input)
         except BadCommand as bad:
             return refusal(str(bad)), None
+    def _denied(self, tool: Tool, call: ToolCall, turn: int) -> str | None:
+        """A policy hook's refusal, as the model reads it."""
+        if self._hooks is None:
+            return None
+        if tool.kind is not ToolKind.SHELL:
+            return self._hooks.refuses_tool(call.name, call.input, turn)
+        try:
+            command = read_command(call.name, call.input)
+        except BadCommand:
+            return None  # nothing that could be run
+        return self._hooks.refuses_command(command, turn)
+
         done = self._commands.run(command, attempt, turn)
         if done.failure is not None:
             return refusal(f"shell execution failed: {done.failure}"), None
@@ -157,8 +182,8 @@ class Dispatcher:
             "binary": done.binary,
             "command": command.line,
             "exit_code": done.exit_code,
-            "stdout_bytes": done.stdout_bytes,
-            "stderr_bytes": done.stderr_bytes,
+            "stdout_bytes": len(done.stdout),
+            "stderr_bytes": len(done.stderr),
             "duration_ms": done.duration_ms,
             "resource_limit": done.resource_limit,
         }
@@ -170,6 +195,10 @@ class Dispatcher:
         self, call: ToolCall, turn: int, task_id: str | None, text: str, duration_ms: int
     ) -> None:
         self._trace.write(
+        if self._hooks is not None:
+            self._hooks.ran(
+                command, turn, done.exit_code, done.stdout, done.stderr, done.duration_ms
+            )
             "skill_call",
             turn=turn,
             task_id=task_id,

@@ -10,7 +10,13 @@ from collections.abc import Mapping
 from murmur.core.diagnostics import Diagnostic, MurmurError, error
 from murmur.inference.credentials import Credential, resolve_key
 from murmur.inference.gateway_routes import GatewayTarget
-from murmur.inference.limits import NO_MODEL, Choice, ModelLimits, resolve_limits
+from murmur.inference.limits import (
+    NO_MODEL,
+    Choice,
+    ModelLimits,
+    check_budget,
+    resolve_limits,
+)
 from murmur.manifest.artifact import ArtifactManifest, upstream_auth_of
 from murmur.manifest.capsule import ArtifactEntry, LoadedCapsule
 from murmur.manifest.checks import drivers_of
@@ -152,9 +158,15 @@ def driver_limits(
         return NO_MODEL, ()
     entry = prepared.capsule.driver_entry
     assert entry is not None
-    return resolve_limits(
-        Choice("primary", entry.name, entry.version, inference.model or ""),
+    model = inference.model or ""
+    limits, warnings = resolve_limits(
+        Choice("primary", entry.name, entry.version, model),
         manifests[entry.name].models,
         max_tokens=inference.max_tokens,
         context_max_tokens=prepared.capsule.context.max_tokens,
     )
+    compaction = inference.compaction
+    if compaction.max_tokens is not None:
+        choice = Choice("compaction", entry.name, entry.version, compaction.model or model)
+        check_budget(limits, choice, compaction.max_tokens)
+    return limits, warnings

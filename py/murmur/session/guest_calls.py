@@ -5,13 +5,11 @@ spec/artifacts.md 6 (what each role is linked with) and 14 (environment by role)
 
 import dataclasses
 import json
-import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from murmur.core.diagnostics import error
-from murmur.core.safefs import Root, UnsafePath
+from murmur.core.safefs import Root
 from murmur.guest.calls import (
     GateRules,
     GuestCall,
@@ -27,6 +25,7 @@ from murmur.guest.questions import Answering, unserved
 from murmur.inference.gateway import Gateway
 from murmur.inference.gateway_routes import GATEWAY_AUTHORITY, Route, new_token
 from murmur.manifest.capsule import ArtifactEntry
+from murmur.session.accessible import accessible_folder
 from murmur.session.artifacts import StagedArtifact
 from murmur.session.gateways import EntryGateway
 from murmur.session.grants import EntryGrants
@@ -62,7 +61,7 @@ class GuestCalls:
         self._callables = {
             name: _prepare(staged, artifact, url)
             for name, artifact in staged.artifacts.items()
-            if artifact.compiled is not None
+            if artifact.compiled is not None and artifact.entry.runtime != "hook"
         }
 
     def route(self, artifact: str) -> Route:
@@ -180,25 +179,6 @@ def _at_most(limits: Limits, seconds: float) -> Limits:
     """The limits, with no more time than that; never none at all."""
     deadline = max(0.001, min(limits.deadline_seconds, seconds))
     return dataclasses.replace(limits, deadline_seconds=deadline)
-
-
-def accessible_folder(work: Root, scope: str | None) -> Root:
-    """The folder an artifact sees as `.`: the work folder, or its scope below it, made if missing.
-
-    Raises E-IO-003 when a link or a file stands on the way.
-    """
-    parts = [part for part in (scope or ".").split("/") if part not in ("", ".")]
-    if not parts:
-        return Root(os.dup(work.fileno()))
-    try:
-        return work.sub("/".join(parts), create=True, mode=0o777)
-    except (OSError, UnsafePath) as failure:
-        raise error(
-            "E-IO-003",
-            what=f"filesystem.scope {scope}",
-            reason=str(failure.strerror),
-            hint="a scope is a plain folder inside the work folder",
-        ) from None
 
 
 def call_limits(staged: Staged) -> Limits:

@@ -6,7 +6,7 @@ are started after staging, when `allow` has said which folder that is.
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from murmur.sandbox.lockdown import (
@@ -31,18 +31,37 @@ class GuestLockdown:
     def library(self) -> str:
         return self._current.library
 
-    def allow(self, folder: str, held: int, forms: Iterable[Path], *, landlock: bool) -> None:
+    def allow(
+        self,
+        folder: str,
+        held: int,
+        forms: Iterable[Path],
+        hooks: Mapping[str, Sequence[tuple[str, int]]],
+        *,
+        landlock: bool,
+    ) -> None:
         """From now on hosts that call may open `folder`, of which `held` is a descriptor.
 
-        They map the compiled `forms` in place, which spares a copy. `landlock` false is for a
-        kernel without it.
+        `hooks` are the hosts of hooks by name, each with the folders that it may open instead,
+        and a descriptor of each. They map the compiled `forms` in place, which spares a copy.
+        `landlock` false is for a kernel without it.
         """
         modules = interpreter_openings()
-        mapped = (Opening(str(form)) for form in forms)
-        calling = (*modules, *mapped, Opening(folder, write=True, held=held))
+        calling = (*modules, *(Opening(str(form)) for form in forms))
+        working = (*calling, Opening(folder, write=True, held=held))
+        granted = {
+            host: (*calling, *(Opening(path, write=True, held=held) for path, held in folders))
+            for host, folders in hooks.items()
+        }
         self._current = HostLockdown(
             self.library,
-            {"compile": modules, "capsule": calling, "drivers": calling, "tools": calling},
+            {
+                "compile": modules,
+                "capsule": working,
+                "drivers": working,
+                "tools": working,
+                **granted,
+            },
             landlock=landlock,
         )
 

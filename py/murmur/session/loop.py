@@ -27,6 +27,7 @@ from murmur.session.attempt import (
 from murmur.session.deadline import Notice
 from murmur.session.dispatch import Dispatcher
 from murmur.session.history import Message, unanswered_calls
+from murmur.session.hooks.turns import TurnHooks
 from murmur.session.results import capped
 from murmur.trace.content import Capture
 from murmur.trace.writer import TraceWriter
@@ -61,7 +62,9 @@ class AgentLoop:
         dispatcher: Dispatcher,
         trace: TraceWriter,
         capture: Capture,
+        hooks: TurnHooks | None = None,
     ) -> None:
+        self._hooks = hooks
         self._settings = settings
         self._driver = driver
         self._dispatcher = dispatcher
@@ -93,8 +96,14 @@ class AgentLoop:
                 return canceled("inference", turn)
             self._record(attempt, request, answered, turn)
             return driver_failed(result, turn)
+        if self._hooks is not None:
+            self._hooks.answered(attempt, request, answered, result, turn)
         self._record(attempt, request, answered, turn)
         history.continuation = continuation_after(result, request)
+        if self._hooks is not None:
+            ending = self._hooks.compact(attempt, request, answered, turn)
+            if ending is not None:
+                return ending
         if result.problem is not None:
             return failed(result.problem, "malformed_response", turn)
         history.add(_assistant_message(result))

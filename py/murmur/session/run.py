@@ -20,10 +20,27 @@ _IDLE_SECONDS: Final = 30.0
 
 
 def run_tasks(session: Session) -> Outcome:
-    """Runs tasks, one at a time, until the lifecycle ends the session. Blocks its thread.
+    """Runs tasks, one at a time, until the lifecycle ends the session, and tells the hooks of its
+    beginning and its end. Blocks its thread.
 
     Never raises: a lost trace, and a fault of ours between tasks, is the outcome E-RUN-007.
     """
+    if session.hooks is None:
+        return _run_tasks(session)
+    session.hooks.begin(session.staged)
+    outcome = _run_tasks(session)
+    session.board.stop_accepting()
+    session.board.reject_queued()
+    session.hooks.end(session_ms(session), outcome.status)
+    return outcome
+
+
+def session_ms(session: Session) -> int:
+    """Milliseconds since the session began."""
+    return max(0, time.time_ns() // 1_000_000 - session.staged.started_at)
+
+
+def _run_tasks(session: Session) -> Outcome:
     try:
         deciding = _run_until_end(session)
     except MurmurError as failure:
@@ -63,6 +80,10 @@ def _run_until_end(session: Session) -> Ending | None:
         ending = session.runner.run(task) or _canceled_queued(session)
         if is_local(task) or (task.source == "a2a" and (not sleeps or stopping.is_set())):
             deciding = deciding or _failure(ending)
+        if ending.cause == "compaction_hook":
+            # A context that cannot be compacted ends the session, not its task alone.
+            deciding = deciding or _failure(ending)
+            break
         if not sleeps:
             break
     if launched is not None and _was_canceled(session, launched.id):
@@ -161,9 +182,11 @@ def end_session(session: Session, outcome: Outcome) -> Outcome:
             if complain(line):
                 keep(staged.directories.records_root, line)
     session.guest_calls.close()
+    if session.hooks is not None:
+        session.hooks.close()
     lost = session.trace.write_aside(
         "session_end",
-        duration_ms=max(0, time.time_ns() // 1_000_000 - staged.started_at),
+        duration_ms=session_ms(session),
         exit_status=outcome.status,
         **session.trace.session_counts.session_end(),
     )

@@ -55,7 +55,8 @@ class Staged:
     """A session that is ready to be launched.
 
     `started_at` is Unix milliseconds; `scratch` holds compiled forms that the cache did not keep;
-    `script` is the program of a script capsule, None for an agent.
+    `script` is the program of a script capsule, None for an agent; `hook_folders` are held until
+    it is discarded.
     """
 
     prepared: Prepared
@@ -70,6 +71,7 @@ class Staged:
     limits: ModelLimits
     prompt: ConfiguredPrompt
     script: Script | None
+    hook_folders: HookFolders
     task: str | None
     warnings: tuple[Diagnostic, ...]
 
@@ -106,6 +108,7 @@ class Staged:
         """
         home = self.prepared.launch.home
         remove_runtime_directory(home, self.session_id, self.directories)
+        close_hook_folders(self.hook_folders)
         self.scratch.remove()
 
 
@@ -150,6 +153,7 @@ def stage(prepared: Prepared, guests: Guests) -> Staged:
             prompt=prompt,
             script=script,
             task=task,
+            hook_folders=open_hook_folders(directories, prepared.capsule.artifacts),
             warnings=(
                 *prepared.warnings,
                 *manifest_warnings(

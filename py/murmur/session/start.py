@@ -23,6 +23,7 @@ from murmur.session.deadline import Notice, Overdue
 from murmur.session.dispatch import Dispatcher
 from murmur.session.guest_calls import GuestCalls
 from murmur.session.history import Conversations, Keeping
+from murmur.session.hooks.opening import SessionHooks, open_session_hooks
 from murmur.session.loop import AgentLoop, LoopSettings
 from murmur.session.notices import AT_LAUNCH, lose, say, tell
 from murmur.session.prompt import capsule_block, system_prompt
@@ -57,6 +58,7 @@ class Session:
     stopping: threading.Event
     overdue: Overdue
     handles: PeerHandles | None = None
+    hooks: SessionHooks | None = None
 
     def stop(self) -> None:
         """What a first SIGTERM does: cancels every live task and starts none."""
@@ -142,7 +144,10 @@ def _launch(
         background = Background(staged.session_id, records, str(staged.directories.records), trace)
         background.attach(board)
         commands.use_background(background)
-    runner = _runner(staged, board, guest_calls, gateway, commands, trace, capture, overdue)
+    client = _driver_client(staged, guest_calls, gateway)
+    hooks = open_session_hooks(staged, guests, gateway, client, commands, trace)
+    undo.callback(hooks.calls.close)
+    runner = _runner(staged, board, guest_calls, client, hooks, commands, trace, capture, overdue)
     never_started.append(runner.never_started)
     return Session(
         staged=staged,
@@ -154,6 +159,7 @@ def _launch(
         stopping=threading.Event(),
         overdue=overdue,
         handles=handles,
+        hooks=hooks,
     )
 
 
@@ -201,11 +207,6 @@ def write_session_start(
     inference = capsule.inference
     capabilities = capsule.capabilities
     report = _scope_report(staged, guests, commands)
-    granted = {
-        "network": capabilities.network_allow,
-        "filesystem": capabilities.filesystem,
-        "shell": capabilities.shell_allow,
-    }
     driver = capsule.driver_entry
     primary = staged.gateways.get(driver.name) if driver is not None else None
     trace.write(
@@ -214,7 +215,7 @@ def write_session_start(
         capsule_version=capsule.version,
         model=(inference.model or "") if inference is not None else "",
         max_turns=inference.max_turns if inference is not None else None,
-        capabilities=[name for name, value in granted.items() if value],
+        capabilities=list(capabilities.categories),
         tools_declared=list(staged.tools),
         tool_refresh=inference.tool_refresh if inference is not None else None,
         runtime_artifacts=staged.pulled_earlier(),
@@ -263,11 +264,28 @@ def _configured(staged: Staged) -> str | None:
     return text or None
 
 
+def _driver_client(staged: Staged, guest_calls: GuestCalls, gateway: Gateway) -> DriverClient:
+    """The primary driver, as the loop and hooks call it."""
+    entry = staged.capsule.driver_entry
+    assert entry is not None
+    attached = staged.gateways.get(entry.name)
+    return DriverClient(
+        driver=entry.name,
+        route=guest_calls.route(entry.name),
+        invoke=lambda payload, token, on_event, cancel: guest_calls.call_driver(
+            entry.name, payload, token, on_event, cancel
+        ),
+        gateway=gateway,
+        credential=attached.credential if attached else None,
+    )
+
+
 def _runner(
     staged: Staged,
     board: Board,
     guest_calls: GuestCalls,
-    gateway: Gateway,
+    client: DriverClient,
+    hooks: SessionHooks,
     commands: Commands | None,
     trace: TraceWriter,
     capture: Capture,
@@ -276,17 +294,6 @@ def _runner(
     capsule = staged.capsule
     inference = capsule.inference
     assert inference is not None and inference.driver is not None
-    driver = inference.driver.artifact
-    attached = staged.gateways.get(driver)
-    client = DriverClient(
-        driver=driver,
-        route=guest_calls.route(driver),
-        invoke=lambda payload, token, on_event, cancel: guest_calls.call_driver(
-            driver, payload, token, on_event, cancel
-        ),
-        gateway=gateway,
-        credential=attached.credential if attached else None,
-    )
     dispatcher = Dispatcher(
         tools=staged.tools,
         skills={
@@ -306,6 +313,7 @@ def _runner(
         capture=capture,
         protection=protection_of(staged),
         runtime_tools=provided_tools(staged, commands, trace),
+        hooks=hooks.gate,
     )
     block = capsule_block(
         capsule.name,
@@ -325,7 +333,7 @@ def _runner(
         notice=Notice(staged.prepared.launch.deadline, capsule.lifecycle.deadline_notice_secs),
         before_turn=commands.refuse_overfull if commands is not None else lambda: None,
     )
-    loop = AgentLoop(settings, client, dispatcher, trace, capture)
+    loop = AgentLoop(settings, client, dispatcher, trace, capture, hooks.turns)
     return TaskRunner(
         loop=loop,
         board=board,
@@ -340,8 +348,10 @@ def _runner(
             max_turns=inference.max_turns,
             overdue=overdue,
             check=None if commands is None else commands.check,
+            hooks=hooks.tasks.reopening,
         ),
         background=commands.background if commands is not None else None,
+        hooks=hooks.tasks,
     )
 
 

@@ -26,6 +26,7 @@ from murmur.session.background import Background
 from murmur.session.board import Board
 from murmur.session.course import Course, Rules, task_message
 from murmur.session.history import Conversations, user_message
+from murmur.session.hooks.tasks import TaskHooks
 from murmur.session.loop import AgentLoop
 from murmur.session.notices import lose
 from murmur.session.results import RESULT, result_of, write_result
@@ -48,6 +49,7 @@ class TaskRunner:
     conversations: Conversations
     rules: Rules
     background: Background | None = None
+    hooks: TaskHooks | None = None
 
     def run(self, task: Task) -> Ending | None:
         """Runs one taken task; None when it was cancelled before it could start.
@@ -76,6 +78,9 @@ class TaskRunner:
                 self._trace_aside(task, failure.message, began)
             self.board.finish(task.id, TaskState.FAILED, "session ended")
             raise
+        finally:
+            if self.hooks is not None:
+                self.hooks.end()
         self._take_task_away()
         state = TaskState.FAILED if ending.status == "canceled" else ending.state
         self.board.finish(task.id, state, ending.said, response=ending.response)
@@ -84,6 +89,8 @@ class TaskRunner:
     def _attempts(self, task: Task) -> tuple[Ending, Course]:
         """The task's attempts; a fault of ours fails the task, a lost trace the session."""
         history = self.conversations.open(task.context_id)
+        if self.hooks is not None:
+            self.hooks.begin(task, history)
         history.add(task_message(task, task.text))
         interrupted = Interrupted()
         attempt = Attempt(
@@ -95,13 +102,25 @@ class TaskRunner:
             ask=lambda prompt: self._ask(task, prompt, interrupted),
             interrupted=interrupted,
         )
+        given = task.text
+
+        def rewrite(text: str) -> None:
+            nonlocal given
+            given = text
+            self._put_task(text)
+
+        def run_attempt(attempt: Attempt) -> Ending:
+            if self.hooks is not None:
+                self.hooks.begin_attempt(task, given, attempt)
+            return self._run_loop(attempt)
+
         course = Course(
             self.rules,
             self.trace,
             task,
             attempt,
-            run_attempt=self._run_loop,
-            rewrite=self._put_task,
+            run_attempt=run_attempt,
+            rewrite=rewrite,
             on_failed=lambda ending: self._trace_failed(ending, task.id),
         )
         try:

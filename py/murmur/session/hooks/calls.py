@@ -9,7 +9,6 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from murmur.core.safefs import Root
 from murmur.guest.calls import GateRules, GuestCall, GuestFailure, Limits, Preopen
 from murmur.guest.client import Guests
 from murmur.guest.processes import GuestsFailed
@@ -18,9 +17,9 @@ from murmur.inference.gateway import Gateway
 from murmur.inference.gateway_routes import GATEWAY_AUTHORITY, Route, new_token
 from murmur.manifest.capsule import ArtifactEntry
 from murmur.manifest.session import Evaluation
-from murmur.session.guest_calls import accessible_folder
 from murmur.session.hooks.answers import HookAnswer, read_answer
 from murmur.session.hooks.contracts import Handler, StagedHook
+from murmur.session.hooks.folders import HookFolder
 from murmur.session.stage import Staged
 
 REQUIRED_EXPORTS: Final = (
@@ -41,7 +40,7 @@ class _Furnished:
     hook: StagedHook
     env: tuple[tuple[str, str], ...]
     limits: Limits
-    folders: tuple[tuple[Root, str], ...]
+    folders: tuple[HookFolder, ...]
     gate: GateRules | None
 
     def call(self, handler: Handler, event: Mapping[str, Any], *, lasting: bool) -> GuestCall:
@@ -55,7 +54,7 @@ class _Furnished:
             function=f"{LIFECYCLE_INTERFACE}#{handler}",
             arguments=(dict(event),),
             env=self.env,
-            preopens=tuple(Preopen(root.fileno(), name) for root, name in self.folders),
+            preopens=tuple(Preopen(each.root.fileno(), each.name) for each in self.folders),
             limits=self.limits,
             gate=self.gate,
             in_task=False,
@@ -74,10 +73,7 @@ class HookCalls:
         guests: Guests,
         gateway: Gateway | None,
     ) -> None:
-        """`gateway` None is staging, where no hook reaches a host.
-
-        Raises E-IO-003 for a filesystem scope that is no plain folder.
-        """
+        """`gateway` None is staging, where no hook reaches a host."""
         self._guests = guests
         self._gateway = gateway
         self._tokens: list[str] = []
@@ -86,7 +82,7 @@ class HookCalls:
                 hook=hook,
                 env=tuple(hook_environment(staged, hook.artifact.entry).items()),
                 limits=_limits(staged),
-                folders=tuple(_folders(staged, hook.artifact.entry)),
+                folders=staged.hook_folders[hook.artifact.entry.name],
                 gate=self._open_gate(staged, hook.artifact.entry),
             )
             for hook in hooks
@@ -129,10 +125,7 @@ class HookCalls:
         return read_answer(result)
 
     def close(self) -> None:
-        """Closes the folders held for preopens and takes the hooks' routes away."""
-        for furnished in self._furnished.values():
-            for root, _ in furnished.folders:
-                root.close()
+        """Takes the hooks' routes away; no hook is called any more."""
         for token in self._tokens:
             assert self._gateway is not None
             self._gateway.unregister(token)
@@ -148,23 +141,6 @@ def _limits(staged: Staged) -> Limits:
         instances=declared.instances,
         deadline_seconds=declared.hook_deadline,
     )
-
-
-def _folders(staged: Staged, entry: ArtifactEntry) -> list[tuple[Root, str]]:
-    """What the hook may open, by the name that it sees: nothing, unless its entry grants it.
-
-    `filesystem.scope` is `.`. A hook granted its records has them as `.` too, and beside a scope as
-    `records` (open in spec/artifacts.md 6).
-    """
-    granted = entry.capabilities
-    folders: list[tuple[Root, str]] = []
-    scope = granted.filesystem_scope if granted else None
-    if scope is not None:
-        folders.append((accessible_folder(staged.directories.work_root, scope), "."))
-    if granted is not None and granted.filesystem is not None and granted.filesystem.records:
-        records = staged.directories.records_root.sub("hooks", create=True, mode=0o700)
-        folders.append((records, "records" if folders else "."))
-    return folders
 
 
 def hook_environment(staged: Staged, entry: ArtifactEntry) -> dict[str, str]:

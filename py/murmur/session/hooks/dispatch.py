@@ -115,8 +115,12 @@ class Hooks:
             return Denial(hook.name, self._why(hook, handler, answer))
         return None
 
-    def end(self, trace: TraceWriter) -> None:
-        """Waits for the async hooks, 15 s for all of them together, and writes every fault down."""
+    def reject(self, hook: str, handler: Handler, arm: str, reason: str) -> None:
+        """What a hook committed cannot be done: a fault of that arm."""
+        self._faults.fault(hook, handler, arm, reason)
+
+    def drain(self) -> None:
+        """Waits for the async hooks, 15 s for all of them together; nothing is told any more."""
         left = drain_all(self._queues.values())
         for name, queue in self._queues.items():
             if queue.dropped:
@@ -124,6 +128,9 @@ class Hooks:
             if name in left:
                 text = f"{left[name]} events were abandoned: the time to finish ran out"
                 self._faults.fault(name, DRAIN, "timeout", text)
+
+    def flush(self, trace: TraceWriter) -> None:
+        """Writes the faults' lines, just before `session_end`."""
         self._faults.flush(trace)
 
     def _policies(self, handler: Handler) -> list[StagedHook]:

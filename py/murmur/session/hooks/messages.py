@@ -6,12 +6,9 @@ spec/artifacts.md 15.5; spec/sessions.md 17.3. A message here is the session's o
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
-
-from murmur.core.ids import new_id
+from typing import Any, Final
 
 Message = dict[str, Any]
-Insertion = Literal["replace-context", "seed-context"]
 
 _MARK: Final = "__murmur_tool_msg__"
 
@@ -36,28 +33,25 @@ def to_hook(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def from_hook(
-    returned: Sequence[Mapping[str, str]], known: Sequence[Mapping[str, Any]], by: Insertion
+    returned: Sequence[Mapping[str, str]], known: Sequence[Mapping[str, Any]]
 ) -> list[Message]:
     """The messages that a hook gave back, in order; a tool message without its wrapper is dropped.
 
-    `known` are those that it was given: an id of theirs is kept and any other is minted anew, and
-    a message that comes back as it went keeps the envelope it had.
+    `known` are those that it was given: one that comes back as it went keeps its id and whatever
+    else it had, any other is a new message, without an id.
     """
-    before = {str(message["id"]): message for message in known if "id" in message}
+    before = {str(message["id"]): message for message in known if message.get("id")}
     found: list[Message] = []
     for each in returned:
         message = _read(each)
         if message is None:
             continue
-        identifier = each.get("id")
-        old = before.pop(identifier, None) if identifier else None
-        message["id"] = identifier if old is not None else new_id("msg")
+        old = before.pop(each.get("id", ""), None)
         if old is not None and all(old.get(key) == value for key, value in message.items()):
             found.append(dict(old))
             continue
         if each.get("source-id"):
             message["source_id"] = each["source-id"]
-        message["inserted_by"] = by
         found.append(message)
     return found
 

@@ -17,13 +17,9 @@ from murmur.guest.processes import GuestsFailed
 from murmur.inference.gateway import Gateway
 from murmur.inference.gateway_routes import Route, new_token
 from murmur.manifest.network import parse_rules
+from murmur.session.accessible import accessible_folder
 from murmur.session.commands import Commands, open_commands, open_scope
-from murmur.session.guest_calls import (
-    GuestCalls,
-    accessible_folder,
-    call_limits,
-    capsule_environment,
-)
+from murmur.session.guest_calls import GuestCalls, call_limits, capsule_environment
 from murmur.session.notices import AT_LAUNCH, keep, tell
 from murmur.session.outcome import Outcome
 from murmur.session.script.interfaces import ScriptInterfaces

@@ -126,7 +126,7 @@ def test_a_cancel_that_comes_while_the_ending_is_written_down_is_too_late(tmp_pa
     refused: list[TaskNotOpen] = []
     write = at.trace.write
 
-    def cancel_first(event: str, **fields: object) -> str:
+    def cancel_first(event: str, /, **fields: object) -> str:
         if event == "task_end":
             with pytest.raises(TaskNotOpen) as caught:
                 at.board.cancel(task.id)
