@@ -5,5 +5,6 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 
-for root in ("guest", "driver-replay", "driver-anthropic", "driver-openai", "tool-editor"):
-    sys.path.insert(0, str(HERE / root))
+for root in HERE.iterdir():
+    if root.is_dir() and root.name != "wit":
+        sys.path.insert(0, str(root))

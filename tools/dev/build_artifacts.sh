@@ -16,7 +16,8 @@ if [ "${1:-}" = --force ]; then
     force=yes
     shift
 fi
-[ $# -gt 0 ] || set -- driver-replay tool-editor driver-anthropic driver-openai
+[ $# -gt 0 ] || set -- driver-replay tool-editor driver-anthropic driver-openai hook-compact \
+    hook-protect-shell hook-protect-tool
 
 wasi=$("$python" -c 'import importlib.util as u; print(u.find_spec("spin_sdk").submodule_search_locations[0])')/wit/deps
 mkdir -p "$out"
@@ -32,17 +33,25 @@ for name in "$@"; do
     driver-anthropic) world=http-driver package=anthropic_driver ;;
     driver-openai) world=http-driver package=openai_driver ;;
     tool-editor) world=folder-tool package=editor_tool ;;
+    hook-compact) world=model-hook package=compact_hook ;;
+    hook-protect-shell) world=plain-hook package=protect_shell ;;
+    hook-protect-tool) world=plain-hook package=protect_tool ;;
     *) echo "no artifact $name" >&2 && exit 2 ;;
     esac
     shared=
     case $world in
     http-driver) shared=$(ls "$root"/py/artifacts/guest/murmur_guest/*.py) ;;
     offline-driver) shared=$(ls "$root"/py/artifacts/guest/murmur_guest/*.py | grep -v /http.py) ;;
+    *-hook) shared=$(ls "$root"/py/artifacts/hooking/murmur_hooking/__init__.py "$root"/py/artifacts/hooking/murmur_hooking/component.py) ;;
+    esac
+    case $name in
+    hook-protect-*) shared="$(ls "$root"/py/artifacts/hooking/murmur_hooking/*.py) $(ls "$root"/py/murmur/read_only/*.py)" ;;
     esac
     sources=
     newest=$folder/murmur.yaml
     for file in $shared "$folder/$package"/*.py; do
         package_of=$(basename "$(dirname "$file")")
+        case $file in "$root"/py/murmur/*) package_of=murmur/$package_of ;; esac
         sources="$sources --source $package_of/$(basename "$file")=$file"
         [ "$file" -nt "$newest" ] && newest=$file
     done

@@ -48,8 +48,10 @@ def _wasm_component_impl(ctx):
     arguments = ctx.actions.args()
     arguments.add("--module", ctx.attr.main_module)
     for file in ctx.files.srcs:
-        # A source keeps its place below the package that owns it.
+        # A source keeps its place below the package that owns it, one of the runtime's below py/.
         package = file.owner.package + "/" if file.owner.package else ""
+        if package.startswith("py/murmur/"):
+            package = "py/"
         place = file.short_path[len(package):] if file.short_path.startswith(package) else file.basename
         arguments.add("--source", file, format = place + "=%s")
     _run_componentize(ctx, output, arguments, ctx.files.srcs)

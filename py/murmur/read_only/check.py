@@ -13,7 +13,7 @@ from murmur.read_only.commands import OF_ENTRIES, written
 from murmur.read_only.declarations import Declarations, Node
 from murmur.read_only.keys import named_writes
 from murmur.read_only.script import Command, Word, read_script
-from murmur.read_only.subtrees import Subtrees
+from murmur.read_only.subtrees import Protected
 
 # Shells whose `-c` argument is a script; seeds/manifest-schema.md, Shell allow.
 SHELLS: Final = frozenset(("bash", "sh", "zsh", "fish", "dash", "ksh"))
@@ -75,7 +75,7 @@ def refusal_text(target: str, found: Write) -> str:
     )
 
 
-def shell_write(subtrees: Subtrees, binary: str, argv: Sequence[str]) -> Write | None:
+def shell_write(subtrees: Protected, binary: str, argv: Sequence[str]) -> Write | None:
     """The first write of a shell call below a read-only path.
 
     `argv` is what would be run, the program first. A shell's `-c` argument is read as a script;
@@ -89,7 +89,7 @@ def shell_write(subtrees: Subtrees, binary: str, argv: Sequence[str]) -> Write |
     return _command_write(subtrees, binary, words, (subtrees.workdir,))
 
 
-def _script_write(subtrees: Subtrees, text: str, folders: _Folders, depth: int) -> Write | None:
+def _script_write(subtrees: Protected, text: str, folders: _Folders, depth: int) -> Write | None:
     outer: list[_Folders] = []
     for command in read_script(text):
         if command.then == "(" and not command.words:
@@ -101,7 +101,7 @@ def _script_write(subtrees: Subtrees, text: str, folders: _Folders, depth: int) 
         for operator, word in command.written:
             if found := _look(subtrees, word, folders, f"redirection {operator}", entry=False):
                 return found
-        name, arguments = _named(command)
+        name, arguments = named_command(command)
         if name in ("cd", "pushd", "popd"):
             folders = _moved(name, arguments, folders, command.then)
         elif name in SHELLS and depth < _DEEPEST_SCRIPT:
@@ -113,7 +113,7 @@ def _script_write(subtrees: Subtrees, text: str, folders: _Folders, depth: int) 
     return None
 
 
-def _named(command: Command) -> tuple[str, tuple[Word, ...]]:
+def named_command(command: Command) -> tuple[str, tuple[Word, ...]]:
     """The name of a command, without its folder, and its arguments; "" when nobody can tell."""
     words = command.words
     at = 0
@@ -162,7 +162,7 @@ def _inner_script(arguments: tuple[Word, ...]) -> str | None:
 
 
 def _command_write(
-    subtrees: Subtrees, name: str, arguments: Sequence[Word], folders: _Folders
+    subtrees: Protected, name: str, arguments: Sequence[Word], folders: _Folders
 ) -> Write | None:
     for word in written(name, arguments):
         signal = f"target of {name}"
@@ -172,7 +172,7 @@ def _command_write(
 
 
 def _look(
-    subtrees: Subtrees, word: Word, folders: _Folders, signal: str, *, entry: bool
+    subtrees: Protected, word: Word, folders: _Folders, signal: str, *, entry: bool
 ) -> Write | None:
     path = word.path
     if path is None:
@@ -186,7 +186,7 @@ def _look(
 
 
 def tool_write(
-    subtrees: Subtrees, declared: Declarations, given: object, base: str | None = None
+    subtrees: Protected, declared: Declarations, given: object, base: str | None = None
 ) -> Write | None:
     """The first write of a tool call below a read-only path.
 

@@ -7,7 +7,7 @@ included, and matched a component at a time. Resolving only reads links; nothing
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 Components = tuple[str, ...]
 
@@ -20,6 +20,23 @@ class Covered:
 
     path: str
     rule: str
+
+
+class Protected(Protocol):
+    """What the check asks: whether a path is covered by some rule. `workdir` is where relative
+    paths start.
+    """
+
+    @property
+    def workdir(self) -> str: ...
+
+    @property
+    def rules(self) -> tuple[str, ...]: ...
+
+    def covering(
+        self, path: str, base: str | None = None, *, entry: bool = False
+    ) -> Covered | None:
+        """The path and the rule that covers it, or None."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Shortens a conversation to a summary that the session's model writes."""

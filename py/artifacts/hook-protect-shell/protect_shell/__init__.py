@@ -1,0 +1,1 @@
+"""Refuses commands that write to protected paths."""

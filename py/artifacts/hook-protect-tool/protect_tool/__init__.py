@@ -1,0 +1,1 @@
+"""Refuses tool calls that write to protected paths."""

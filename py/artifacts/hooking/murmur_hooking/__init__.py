@@ -1,0 +1,1 @@
+"""What default hooks written in Python share. `component` runs inside a component alone."""
