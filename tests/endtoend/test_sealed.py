@@ -156,7 +156,7 @@ def test_a_staged_runtime_is_in_the_root_and_can_be_executed(place: Place, proje
         "allow": [*TOOLS, "mine"],
         "staged_runtime": [{"binary": "mine", "source_path": str(tree), "pin": "mine-1"}],
     }
-    text = f"mine -i x=staged mine; cat {tree}/note; echo y > {tree}/note; ls {tree}"
+    text = f"mine -i x=''staged {tree}/bin/mine; cat {tree}/note; echo y > {tree}/note; ls {tree}"
     (project / "work").mkdir()
     run = sealed_run(place, project / "work", [("bash", text)], staged, path=f"{tree}/bin:{SEARCH}")
     assert "x=staged" in run.outputs[0] and "bin\nnote" in run.outputs[0], run.outputs
