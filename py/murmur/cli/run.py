@@ -285,6 +285,7 @@ def _import_the_rest() -> None:
 def _allow_folders(staged: "Staged", lockdown: "GuestLockdown") -> None:
     """Guests reach the work folder, hooks what each is granted; preopens narrow that further."""
     from murmur.session.hooks.folders import openings_by_host
+    from murmur.session.state import state_openings
 
     directories = staged.directories
     lockdown.allow(
@@ -292,6 +293,7 @@ def _allow_folders(staged: "Staged", lockdown: "GuestLockdown") -> None:
         directories.work_root.fileno(),
         staged.compiled_forms(),
         openings_by_host(staged.hook_folders),
+        state_openings(staged.state, staged.capsule),
         landlock=staged.containment.reading.landlock.ok,
     )
 

@@ -30,6 +30,7 @@ from murmur.session.artifacts import StagedArtifact
 from murmur.session.gateways import EntryGateway
 from murmur.session.grants import EntryGrants
 from murmur.session.stage import Staged
+from murmur.session.state import PREOPEN
 
 OnEvent = Callable[[str, dict[str, Any]], None]
 
@@ -44,6 +45,7 @@ class _Callable:
     env: tuple[tuple[str, str], ...]
     limits: Limits
     folder: Root
+    preopens: tuple[Preopen, ...]
     rules: tuple[str, ...]
     route: Route
 
@@ -137,7 +139,7 @@ class GuestCalls:
             key=known.artifact.key,
             input=given,
             env=known.env,
-            preopens=(Preopen(known.folder.fileno(), "."),),
+            preopens=known.preopens,
             limits=known.limits if within is None else _at_most(known.limits, within),
             gate=GateRules(
                 listener=self._gateway.address,
@@ -161,11 +163,16 @@ def _prepare(staged: Staged, artifact: StagedArtifact, url: str) -> _Callable:
     entry = artifact.entry
     grants = staged.prepared.grants[entry.name]
     attached = staged.gateways.get(entry.name)
+    folder = accessible_folder(staged.directories.work_root, grants.scope)
+    preopens = [Preopen(folder.fileno(), ".")]
+    if entry.name in staged.state:
+        preopens.append(Preopen(staged.state[entry.name].root.fileno(), PREOPEN))
     return _Callable(
         artifact=artifact,
         env=tuple(guest_environment(staged, entry, grants, attached, url).items()),
         limits=call_limits(staged),
-        folder=accessible_folder(staged.directories.work_root, grants.scope),
+        folder=folder,
+        preopens=tuple(preopens),
         rules=tuple(rule.text for rule in grants.network),
         route=Route(
             artifact=entry.name,

@@ -37,37 +37,33 @@ class GuestLockdown:
         held: int,
         forms: Iterable[Path],
         hooks: Mapping[str, Sequence[tuple[str, int]]],
+        state: Mapping[str, Sequence[tuple[str, int]]],
         *,
         landlock: bool,
     ) -> None:
         """From now on hosts that call may open `folder`, of which `held` is a descriptor.
 
         `hooks` are the hosts of hooks by name, each with the folders that it may open instead,
-        and a descriptor of each. They map the compiled `forms` in place, which spares a copy.
+        and a descriptor of each; `state` are the durable stores by host, beside those. They map the
+        compiled `forms` in place, which spares a copy.
         `landlock` false is for a kernel without it.
         """
         modules = interpreter_openings()
         calling = (*modules, *(Opening(str(form)) for form in forms))
         working = (*calling, Opening(folder, write=True, held=held))
-        granted = {
-            host: (*calling, *(Opening(path, write=True, held=held) for path, held in folders))
-            for host, folders in hooks.items()
-        }
-        self._current = HostLockdown(
-            self.library,
-            {
-                "compile": modules,
-                "capsule": working,
-                "drivers": working,
-                "tools": working,
-                **granted,
-            },
-            landlock=landlock,
-        )
+        rules = {"capsule": working, "drivers": working, "tools": working}
+        rules |= {host: (*calling, *_writable(folders)) for host, folders in hooks.items()}
+        for host, stores in state.items():
+            rules[host] = (*rules[host], *_writable(stores))
+        self._current = HostLockdown(self.library, {"compile": modules, **rules}, landlock=landlock)
 
     def open_spec(self, host: str) -> int:
         """A descriptor of the spec for a host of that name; the caller closes it."""
         return self._current.open_spec(host)
+
+
+def _writable(folders: Sequence[tuple[str, int]]) -> list[Opening]:
+    return [Opening(path, write=True, held=held) for path, held in folders]
 
 
 def find_guest_lockdown(helper: Path | None) -> GuestLockdown | None:

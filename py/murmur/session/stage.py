@@ -46,6 +46,7 @@ from murmur.session.runtime_files import write_runtime_files
 from murmur.session.runtime_tools import runtime_tools
 from murmur.session.scratch import Scratch
 from murmur.session.script.component import Script, compile_component
+from murmur.session.state import StateFolders, close_state_stores, open_state_stores
 from murmur.store.lock import Pin, holding, lock_path, merge_pins, read_lock
 from murmur.store.names import FullName
 
@@ -54,9 +55,10 @@ from murmur.store.names import FullName
 class Staged:
     """A session that is ready to be launched.
 
+    `limits` are the primary driver choice's; `alternate_limits` those of the others by name.
     `started_at` is Unix milliseconds; `scratch` holds compiled forms that the cache did not keep;
-    `script` is the program of a script capsule, None for an agent; `hook_folders` are held until
-    it is discarded.
+    `script` is the program of a script capsule, None for an agent; `hook_folders` and the durable
+    stores of `state` are held until it is discarded.
     """
 
     prepared: Prepared
@@ -72,6 +74,7 @@ class Staged:
     prompt: ConfiguredPrompt
     script: Script | None
     hook_folders: HookFolders
+    state: StateFolders
     task: str | None
     warnings: tuple[Diagnostic, ...]
 
@@ -109,6 +112,7 @@ class Staged:
         home = self.prepared.launch.home
         remove_runtime_directory(home, self.session_id, self.directories)
         close_hook_folders(self.hook_folders)
+        close_state_stores(self.state)
         self.scratch.remove()
 
 
@@ -125,8 +129,10 @@ def stage(prepared: Prepared, guests: Guests) -> Staged:
     manifests = {name: payload.manifest for name, payload in payloads.items()}
     gateways, gateway_warnings = resolve_gateways(prepared, manifests)
     limits, limit_warnings = driver_limits(prepared, manifests)
+    alternates, alternate_warnings = alternate_limits(prepared, manifests)
     scratch = Scratch()
     directories = None
+    state: StateFolders = {}
     session_id = ""
     try:
         artifacts = compile_artifacts(prepared, payloads, guests, scratch)
@@ -136,6 +142,7 @@ def stage(prepared: Prepared, guests: Guests) -> Staged:
         check_export_roots(prepared.capsule, prepared.place)
         prompt = read_prompt(launch, prepared.capsule, bound_text(prepared.capsule, artifacts))
         task = None if launch.flags.task is None else task_text(launch.flags.task)
+        state = open_state_stores(launch.home, prepared.capsule)
         sweep_dead_sessions(launch.home)
         session_id, started_at = new_id("ses"), time.time_ns() // 1_000_000
         directories = create_directories(launch.home, prepared.place, session_id)
@@ -150,10 +157,12 @@ def stage(prepared: Prepared, guests: Guests) -> Staged:
             containment=containment,
             gateways=gateways,
             limits=limits,
+            alternate_limits=alternates,
             prompt=prompt,
             script=script,
-            task=task,
+            state=state,
             hook_folders=open_hook_folders(directories, prepared.capsule.artifacts),
+            task=task,
             warnings=(
                 *prepared.warnings,
                 *manifest_warnings(
@@ -174,6 +183,7 @@ def stage(prepared: Prepared, guests: Guests) -> Staged:
     except BaseException:
         if directories is not None:
             abandon(launch.home, prepared.place, session_id, directories)
+        close_state_stores(state)
         scratch.remove()
         raise
     return staged

@@ -29,7 +29,6 @@ def unserved_refusal(field: str, path: str) -> MurmurError:
 
 def unserved(capsule: Capsule) -> Iterator[str]:
     """The dotted fields of `capsule` that nothing acts on yet."""
-    yield from _artifacts(capsule)
     yield from _capabilities(capsule)
     yield from _inference(capsule)
     if capsule.observability.otel_endpoint:
@@ -40,19 +39,11 @@ def unserved(capsule: Capsule) -> Iterator[str]:
         yield "control"
 
 
-def _artifacts(capsule: Capsule) -> Iterator[str]:
-    for index, entry in enumerate(capsule.artifacts):
-        granted = entry.capabilities
-        if granted and granted.state:
-            yield f"artifacts[{index}].capabilities.state"
-
-
 def _capabilities(capsule: Capsule) -> Iterator[str]:
     granted = capsule.capabilities
     for name, value in (
         ("harness", granted.harness),
         ("peer_fetch", granted.peer_fetch),
-        ("state", granted.state),
     ):
         if value is not None:
             yield f"capabilities.{name}"

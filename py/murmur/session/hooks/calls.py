@@ -19,8 +19,8 @@ from murmur.manifest.capsule import ArtifactEntry
 from murmur.manifest.session import Evaluation
 from murmur.session.hooks.answers import HookAnswer, read_answer
 from murmur.session.hooks.contracts import Handler, StagedHook
-from murmur.session.hooks.folders import HookFolder
 from murmur.session.stage import Staged
+from murmur.session.state import PREOPEN
 
 REQUIRED_EXPORTS: Final = (
     "on-session-start",
@@ -40,7 +40,7 @@ class _Furnished:
     hook: StagedHook
     env: tuple[tuple[str, str], ...]
     limits: Limits
-    folders: tuple[HookFolder, ...]
+    preopens: tuple[Preopen, ...]
     gate: GateRules | None
 
     def call(self, handler: Handler, event: Mapping[str, Any], *, lasting: bool) -> GuestCall:
@@ -54,7 +54,7 @@ class _Furnished:
             function=f"{LIFECYCLE_INTERFACE}#{handler}",
             arguments=(dict(event),),
             env=self.env,
-            preopens=tuple(Preopen(each.root.fileno(), each.name) for each in self.folders),
+            preopens=self.preopens,
             limits=self.limits,
             gate=self.gate,
             in_task=False,
@@ -82,7 +82,7 @@ class HookCalls:
                 hook=hook,
                 env=tuple(hook_environment(staged, hook.artifact.entry).items()),
                 limits=_limits(staged),
-                folders=staged.hook_folders[hook.artifact.entry.name],
+                preopens=_preopens(staged, hook.artifact.entry.name),
                 gate=self._open_gate(staged, hook.artifact.entry),
             )
             for hook in hooks
@@ -141,6 +141,14 @@ def _limits(staged: Staged) -> Limits:
         instances=declared.instances,
         deadline_seconds=declared.hook_deadline,
     )
+
+
+def _preopens(staged: Staged, name: str) -> tuple[Preopen, ...]:
+    """The folders that a hook is granted, its durable store among them."""
+    folders = [Preopen(each.root.fileno(), each.name) for each in staged.hook_folders[name]]
+    if name in staged.state:
+        folders.append(Preopen(staged.state[name].root.fileno(), PREOPEN))
+    return tuple(folders)
 
 
 def hook_environment(staged: Staged, entry: ArtifactEntry) -> dict[str, str]:
