@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import IO, Final
 
 from murmur.sandbox.ceiling import Ceiling
+from murmur.sandbox.cgroup import Scope
 from murmur.sandbox.policy import CommandPolicy
 from murmur.sandbox.resources import RLIMIT_AS, RLIMIT_CORE, RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_NOFILE
 from murmur.sandbox.results import CommandResult, NotAllowed, SetUpFailed
@@ -42,8 +43,12 @@ _ULIMIT: Final = {
     RLIMIT_CORE: ("c", 512),
 }
 
-# The shell says so and gives up if a limit cannot be set. macOS knows no -v, which is left out the
-_LIMITED: Final = 'for l in $1; do ulimit "-${l%%=*}" "${l#*=}" || exit 125; done; shift; exec "$@"'
+# The shell joins the scope's cgroups and sets the limits; it says so and gives up if it cannot.
+# macOS knows no -v, which is left out.
+_LIMITED: Final = (
+    'for g in $1; do echo 0 >"$g" || exit 125; done; '
+    'for l in $2; do ulimit "-${l%%=*}" "${l#*=}" || exit 125; done; shift 2; exec "$@"'
+)
 
 
 class PlainCommand:
@@ -153,10 +158,14 @@ class PlainCommand:
 
 
 class PlainSession:
-    """As session.CommandSession, for a policy of the environment-only tier."""
+    """As session.CommandSession, for a policy of the environment-only tier.
 
-    def __init__(self, policy: CommandPolicy) -> None:
+    There is a `scope` on a Linux that has cgroups and no seccomp.
+    """
+
+    def __init__(self, policy: CommandPolicy, scope: Scope | None = None) -> None:
         self._policy = policy
+        self._scope = scope
         self._lock = threading.Lock()
         self._guard: subprocess.Popen[bytes] | None = None
         self._running: list[PlainCommand] = []
@@ -236,7 +245,7 @@ class PlainSession:
                 process_group=0,
             )
         return subprocess.Popen(
-            ["/bin/sh", "-c", _LIMITED, "sh", self._limits(), *argv],
+            ["/bin/sh", "-c", _LIMITED, "sh", self._groups(), self._limits(), *argv],
             env=dict(env),
             cwd=folder,
             stdin=stdin,
@@ -244,6 +253,10 @@ class PlainSession:
             stderr=subprocess.PIPE,
             process_group=self._guard.pid,
         )
+
+    def _groups(self) -> str:
+        folders = self._scope.folders if self._scope is not None else ()
+        return " ".join(f"{folder}/cgroup.procs" for folder in folders)
 
     def _limits(self) -> str:
         words = []
@@ -277,6 +290,8 @@ class PlainSession:
             guard.wait()
             if guard.stdin is not None:
                 guard.stdin.close()
+        if self._scope is not None:
+            self._scope.kill()
         for command in running:
             command.kill()
         left = [command for command in running if command.wait(KILL_S) is None]

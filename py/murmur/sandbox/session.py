@@ -45,7 +45,7 @@ def open_session(
     if policy.tier == "Environment-only":
         from murmur.sandbox.plain import PlainSession
 
-        return PlainSession(policy)
+        return PlainSession(policy, scope)
     if helper is None:
         raise ValueError("commands of this tier need mur-sandbox")
     return CommandSession(policy, scope, helper, egress)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from murmur.sandbox.cgroup import try_scope
+from murmur.sandbox.hierarchy import Blocked, members
 from murmur.sandbox.plain import PlainSession
 from murmur.sandbox.policy import CommandPolicy, Demands, Folders, derive
 from murmur.sandbox.probe import without_linux
@@ -18,7 +20,7 @@ from murmur.sandbox.resources import Resources
 from murmur.sandbox.results import NotAllowed
 from murmur.sandbox.session import open_session
 
-from .watching import gone, until_alive
+from .watching import emptied, gone, until_alive
 
 ENV = {"PATH": "/usr/bin:/bin"}
 
@@ -61,6 +63,24 @@ def test_rlimits_are_in_force(session: PlainSession, tmp_path: Path) -> None:
     assert (tmp_path / "work" / "big").stat().st_size <= 1 << 20
 
 
+def test_on_linux_without_seccomp_commands_run_in_the_scope(tmp_path: Path) -> None:
+    try:
+        scope = try_scope("ses_plain", Resources())
+    except Blocked as blocked:
+        pytest.skip(f"INCONCLUSIVE: {blocked.reason}")
+    session = open_session(policy(tmp_path), scope, None)
+    try:
+        told = session.run(("sh", "-c", "while read l; do echo $l; done < /proc/self/cgroup"), ENV)
+        assert told.stdout.decode().count(scope.folders[0].name) >= 1
+        session.run(("sh", "-c", "sleep 600 & :"), ENV)
+        assert scope.folders and members(scope.folders[0])
+        assert session.close()
+        assert emptied(scope.folders[0])
+    finally:
+        scope.kill()
+        assert scope.remove()
+
+
 def test_arguments_arrive_as_given(session: PlainSession) -> None:
     result = session.run(("sh", "-c", 'printf "%s|" "$@"', "x", "a b", "", "*"), ENV)
     assert result.stdout == b"a b||*|"
@@ -92,6 +112,8 @@ def test_a_killed_runtime_leaves_nothing_alive(tmp_path: Path) -> None:
     program = f"""
 import sys, time
 from pathlib import Path
+from murmur.sandbox.cgroup import try_scope
+from murmur.sandbox.hierarchy import Blocked, members
 from murmur.sandbox.plain import PlainSession
 from murmur.sandbox.tests.test_plain import policy, ENV
 session = PlainSession(policy(Path({str(tmp_path)!r})))
