@@ -75,8 +75,11 @@ class Ground:
         if os.geteuid() != 0 or unshare is None:
             pytest.skip("needs root and unshare to cover /sys/fs/cgroup")
         cover = 'mount -t tmpfs none /sys/fs/cgroup && exec "$@"'
-        command = [unshare, "--mount", "sh", "-c", cover, "sh", *mur_command(), *arguments]
-        return self._run(command)
+        return self.under([unshare, "--mount", "sh", "-c", cover, "sh"], *arguments)
+
+    def under(self, wrapper: list[str], *arguments: str) -> Done:
+        """Runs `mur` as the last words of another command."""
+        return self._run([*wrapper, *mur_command(), *arguments])
 
     def host(self, **stages: str) -> Mapping[str, str]:
         """An environment in which the helper's probe answers `stages` otherwise than this host."""
