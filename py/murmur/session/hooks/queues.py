@@ -13,7 +13,7 @@ from typing import Final, Literal
 QUEUE_DEPTH: Final = 1024
 DRAIN_SECONDS: Final = 15.0
 
-Job = Callable[[], None]
+Job = Callable[[], object]
 
 
 class HookQueue:
