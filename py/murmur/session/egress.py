@@ -5,20 +5,25 @@ spec/containment.md 17. The list is `capabilities.network.allow`; artifacts narr
 """
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from murmur.manifest.network import parse_rules
-from murmur.sandbox.egress.service import Egress
 from murmur.session.notices import say
 from murmur.session.stage import Staged
 
+if TYPE_CHECKING:
+    from murmur.sandbox.egress.service import Egress
 
-def open_egress(staged: Staged) -> Egress | None:
+
+def open_egress(staged: Staged) -> "Egress | None":
     """The way out for the session's commands; call it on the event loop that shall serve it.
 
     None where commands have no network namespace: nothing there could bind them to the list.
     """
     if staged.containment.tier == "Environment-only":
         return None
+    from murmur.sandbox.egress.service import Egress  # late: it takes a system that has splice
+
     return Egress(
         parse_rules(staged.capsule.capabilities.network_allow),
         warn=partial(_warn, staged),
