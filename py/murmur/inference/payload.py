@@ -8,6 +8,9 @@ from murmur.inference.tokens import count_tokens
 from murmur.trace.content import canonical
 
 Message = Mapping[str, Any]
+IMAGE_TOKENS: Final = 1600
+"""What an image is counted as: about the most that a provider charges for one."""
+
 _MEMBERS: Final = ("role", "tool_call_id", "is_error", "content")
 
 
@@ -53,8 +56,17 @@ class TurnRequest:
         return held if 0 <= held.known < len(self.messages) else None
 
     def input_tokens(self) -> int:
-        """Tokens of the full request, whatever a continuation saves. spec/artifacts.md 11.4."""
-        return count_tokens(self.full_payload())
+        """Tokens of the full request, whatever a continuation saves. spec/artifacts.md 11.4.
+
+        An image counts `IMAGE_TOKENS`, not the tokens of its base64.
+        """
+        members = self.members()
+        bare = [without_images(message) for message in members["messages"]]
+        images = sum(count for _, count in bare)
+        if not images:
+            return count_tokens(_compact(members))
+        counted = count_tokens(_compact({**members, "messages": [each for each, _ in bare]}))
+        return counted + images * IMAGE_TOKENS
 
     def members(self, known: int = 0) -> dict[str, Any]:
         """The request as data, without its first `known` messages and without a continuation."""
@@ -67,6 +79,22 @@ class TurnRequest:
             "system": self.system,
             "prompt_cache_key": self.prompt_cache_key,
         }
+
+
+def without_images(message: dict[str, Any]) -> tuple[dict[str, Any], int]:
+    """A message with the bytes of its images left out, and how many there were."""
+    content = message.get("content")
+    blocks = content if isinstance(content, list) else []
+    count = sum(1 for block in blocks if block.get("type") == "image")
+    if not count:
+        return message, 0
+    bare = [
+        {**block, "source": {**block.get("source", {}), "data": ""}}
+        if block.get("type") == "image"
+        else block
+        for block in blocks
+    ]
+    return {**message, "content": bare}, count
 
 
 def wire_message(message: Message) -> dict[str, Any]:

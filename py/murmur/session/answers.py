@@ -6,6 +6,7 @@ from typing import Final, Protocol
 
 from murmur.guest.calls import GuestFailure, GuestResult
 from murmur.session.attempt import Attempt
+from murmur.session.images import NOTHING, Taken
 
 NO_DATA: Final = "tool returned no data"
 
@@ -25,6 +26,7 @@ class Answer:
     state_effect: str | None = None
     resource_id: str | None = None
     note: str | None = None
+    images: Taken = NOTHING
 
 
 class RuntimeTool(Protocol):
@@ -38,8 +40,11 @@ def refusal(text: str) -> Answer:
     return Answer(text, is_error=True, fenced=False)
 
 
-def tool_answer(result: GuestResult) -> Answer:
-    """A guest's result as the model reads it; a failure of the guest is an error result."""
+def tool_answer(result: GuestResult, images: Taken = NOTHING) -> Answer:
+    """A guest's result as the model reads it; a failure of the guest is an error result.
+
+    `images` are those of its attachments that were taken.
+    """
     if isinstance(result, GuestFailure):
         return refusal(result.message)
     return Answer(
@@ -49,6 +54,8 @@ def tool_answer(result: GuestResult) -> Answer:
         truncated=result.truncated,
         state_effect=result.note("state_effect"),
         resource_id=result.note("resource_id"),
+        note="\n".join(images.notes) or None,
+        images=images,
     )
 
 

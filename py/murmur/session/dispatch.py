@@ -20,6 +20,7 @@ from murmur.session.background_text import detached_text, limit_line
 from murmur.session.commands import Commands
 from murmur.session.fence import fence
 from murmur.session.hooks.gate import CallHooks
+from murmur.session.images import Taken
 from murmur.session.inventory import Tool, ToolKind, missing_fields, refusal_text
 from murmur.session.protection import Protection
 from murmur.session.runtime_tools import unknown_tool
@@ -32,6 +33,12 @@ class CallTool(Protocol):
     """Calls a WASM tool by its artifact's full name, with the input as compact JSON."""
 
     def __call__(self, artifact: str, data: str, attempt: Attempt) -> GuestResult: ...
+
+
+class TakeImages(Protocol):
+    """Takes the images that a tool attached to its result, by its artifact's full name."""
+
+    def __call__(self, artifact: str, result: ToolResult, attempt: Attempt, turn: int) -> Taken: ...
 
 
 class Dispatcher:
@@ -47,6 +54,7 @@ class Dispatcher:
         capture: Capture,
         protection: Protection | None = None,
         runtime_tools: Mapping[str, RuntimeTool] | None = None,
+        take_images: TakeImages | None = None,
         hooks: CallHooks | None = None,
     ) -> None:
         """`protection` None is a capsule without read-only paths; `runtime_tools` answer for the
@@ -60,6 +68,7 @@ class Dispatcher:
         self._capture = capture
         self._protection = protection
         self._runtime_tools = runtime_tools or {}
+        self._take_images = take_images
 
     def dispatch(
         self, call: ToolCall, turn: int, attempt: Attempt
@@ -110,7 +119,7 @@ class Dispatcher:
         else:
             made = True
             data = json.dumps(call.input, separators=(",", ":"), ensure_ascii=False)
-            answer = tool_answer(self._call_tool(tool.artifact, data, attempt))
+            answer = self._call(tool, data, attempt, turn)
         duration_ms = int((time.monotonic() - began) * 1000)
         source = f"tool:{call.name}" if answer.fenced else None
         text = fence(source, answer.text) if source else answer.text
@@ -132,8 +141,9 @@ class Dispatcher:
             "role": "tool",
             "tool_call_id": call.id,
             "is_error": answer.is_error,
-            "content": [{"type": "text", "text": text}],
+            "content": [{"type": "text", "text": text}, *answer.images.blocks],
         }
+        attempt.history.bring(answer.images.data)
         if source is not None:
             message["fence"] = source
         frame = ArtifactFrame(
@@ -147,6 +157,17 @@ class Dispatcher:
             truncated=answer.truncated,
         )
         return message, frame
+
+    def _call(self, tool: Tool, data: str, attempt: Attempt, turn: int) -> Answer:
+        """Calls an artifact's tool, a component or a program of its own."""
+        assert tool.artifact is not None
+        if tool.kind is ToolKind.NATIVE:
+            assert self._commands is not None
+            return self._commands.call_native(tool.name, data, attempt.cancel)
+        result = self._call_tool(tool.artifact, data, attempt)
+        if self._take_images is None or isinstance(result, GuestFailure):
+            return tool_answer(result)
+        return tool_answer(result, self._take_images(tool.artifact, result, attempt, turn))
 
     def _protected(self, tool: Tool, call: ToolCall) -> Write | None:
         return self._protection.write_of(tool, call.input) if self._protection else None

@@ -70,6 +70,10 @@ class GuestCalls:
         """Where the artifact's requests may go, for whoever registers it."""
         return self._callables[artifact].route
 
+    def folder(self, artifact: str) -> Root:
+        """The folder that the artifact sees as `.`, held until `close`."""
+        return self._callables[artifact].folder
+
     def call_tool(
         self,
         artifact: str,

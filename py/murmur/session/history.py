@@ -134,14 +134,20 @@ class History:
         self._conversations = conversations
         self._record = record
         self._images: dict[str, bytes] = {}
+        self._brought: dict[str, bytes] = {}
 
-    def add(self, message: Mapping[str, Any], images: Mapping[str, bytes] = NO_IMAGES) -> Message:
-        """Appends a message, minting its id, and records it; `images` by their SHA-256."""
+    def add(self, message: Mapping[str, Any]) -> Message:
+        """Appends a message, minting its id, and records it with the images that it names."""
         entering: Message = {**message, "id": message.get("id") or new_id("msg")}
         self.messages.append(entering)
         self.entered += 1
+        images, self._brought = self._brought, {}
         self._keep(entering, images)
         return entering
+
+    def bring(self, images: Mapping[str, bytes]) -> None:
+        """The images, by their SHA-256, of the message that is added next."""
+        self._brought.update(images)
 
     def put_before(self, messages: Iterable[Mapping[str, Any]], inserted_by: str) -> list[Message]:
         """Places messages before all others and records them as `inserted_by` whom."""

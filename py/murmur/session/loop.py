@@ -28,6 +28,7 @@ from murmur.session.deadline import Notice
 from murmur.session.dispatch import Dispatcher
 from murmur.session.history import Message, unanswered_calls
 from murmur.session.hooks.turns import TurnHooks
+from murmur.session.images import Images
 from murmur.session.results import capped
 from murmur.trace.content import Capture
 from murmur.trace.writer import TraceWriter
@@ -49,6 +50,7 @@ class LoopSettings:
     driver_config: Mapping[str, object] | None
     warn: Callable[[Diagnostic], None]
     notice: Notice
+    images: Images
     before_turn: Callable[[], None] = lambda: None
 
 
@@ -111,11 +113,23 @@ class AgentLoop:
             return self._finish(result)
         return self._answer_calls(attempt, result, turn)
 
+    def _read_choice(self, attempt: Attempt, turn: int) -> None:
+        """Reads the driver choice and the output cap in use, once a call."""
+        if self._choose is None:
+            return
+        using = self._choose(turn, attempt.task_id)
+        choice = using.choice
+        if choice.client is not self._driver or choice.model != self._model:
+            # What one driver remembers of a conversation, another does not know.
+            attempt.history.continuation = None
+        self._driver, self._model = choice.client, choice.model
+        self._output_cap, self._driver_config = using.output_cap, choice.driver_config
+
     def _request(self, attempt: Attempt) -> TurnRequest:
         return TurnRequest(
-            model=self._settings.model,
-            max_tokens=self._settings.output_cap,
-            messages=tuple(attempt.history.messages),
+            model=self._model,
+            max_tokens=self._output_cap,
+            messages=self._settings.images.sent(attempt.history),
             tools=self._settings.tools,
             system=self._settings.system,
             prompt_cache_key=attempt.cache_key,

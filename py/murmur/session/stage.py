@@ -215,14 +215,26 @@ def _check_conversation(prepared: Prepared, artifacts: Mapping[str, StagedArtifa
     check_forget(capsule, forget=launch.flags.forget_session)
 
 
+def _pin(name: str, artifact: StagedArtifact, platform: str) -> Pin:
+    """A native tool's hash is this platform's; any other's is everybody's."""
+    native = artifact.program is not None
+    return Pin(
+        name=FullName(name),
+        resolved_version=artifact.entry.version,
+        any=None if native else artifact.sha256,
+        platforms={platform: artifact.sha256} if native else {},
+    )
+
+
 def _write_first_lock(prepared: Prepared, artifacts: Mapping[str, StagedArtifact]) -> None:
     """A project without murmur.lock gets one that pins what was just verified.
 
     One that an install has written since stands as it is.
     """
     pins = tuple(
-        Pin(name=FullName(name), resolved_version=artifact.entry.version, any=artifact.sha256)
-        for name, artifact in artifacts.items()
+        _pin(name, each, prepared.platform)
+        for name, each in artifacts.items()
+        if each.entry.source is None
     )
     path = lock_path(prepared.launch.directory)
     with holding(path.parent):

@@ -24,6 +24,7 @@ from murmur.session.dispatch import Dispatcher
 from murmur.session.guest_calls import GuestCalls
 from murmur.session.history import Conversations, Keeping
 from murmur.session.hooks.opening import SessionHooks, open_session_hooks
+from murmur.session.images import Images
 from murmur.session.loop import AgentLoop, LoopSettings
 from murmur.session.notices import AT_LAUNCH, lose, say, tell
 from murmur.session.prompt import capsule_block, system_prompt
@@ -294,6 +295,7 @@ def _runner(
     capsule = staged.capsule
     inference = capsule.inference
     assert inference is not None and inference.driver is not None
+    images = Images(capsule.context.images)
     dispatcher = Dispatcher(
         tools=staged.tools,
         skills={
@@ -312,8 +314,11 @@ def _runner(
         trace=trace,
         capture=capture,
         protection=protection_of(staged),
-        runtime_tools=provided_tools(staged, commands, trace),
+        runtime_tools=provided_tools(staged, commands, trace, controls),
         hooks=hooks.gate,
+        take_images=lambda artifact, result, attempt, turn: images.take(
+            result.attachments, guest_calls.folder(artifact), attempt.task_id, turn
+        ),
     )
     block = capsule_block(
         capsule.name,
@@ -331,9 +336,11 @@ def _runner(
         driver_config=inference.driver.config,
         warn=lambda found: tell(staged.directories.records_root, found),
         notice=Notice(staged.prepared.launch.deadline, capsule.lifecycle.deadline_notice_secs),
+        images=images,
         before_turn=commands.refuse_overfull if commands is not None else lambda: None,
     )
-    loop = AgentLoop(settings, client, dispatcher, trace, capture, hooks.turns)
+    choose = controls.for_call if controls is not None else None
+    loop = AgentLoop(settings, client, dispatcher, trace, capture, hooks.turns, choose)
     return TaskRunner(
         loop=loop,
         board=board,

@@ -19,6 +19,7 @@ from murmur.inference.driver import DriverClient, OnEvent
 from murmur.inference.gateway_routes import Route
 from murmur.manifest.inference import Retry
 from murmur.manifest.parse import load_capsule
+from murmur.manifest.session import Images as ImageLimits
 from murmur.manifest.session import Lifecycle
 from murmur.session.attempt import Attempt
 from murmur.session.board import Board
@@ -27,6 +28,7 @@ from murmur.session.course import AskHooks, Rules
 from murmur.session.deadline import Deadline, Notice, Overdue
 from murmur.session.dispatch import CallTool, Dispatcher
 from murmur.session.history import Conversations, Keeping
+from murmur.session.images import Images
 from murmur.session.inventory import Tool, ToolKind, shell_tool
 from murmur.session.loop import AgentLoop, LoopSettings
 from murmur.session.protection import Protection
@@ -62,6 +64,7 @@ SESSION_START: dict[str, Any] = {
 
 NOT_KEPT = Keeping()
 NOTHING_DECLARED = Lifecycle()
+FIVE_IMAGES = ImageLimits()
 
 Answer = GuestResult | Callable[[threading.Event], GuestResult]
 
@@ -188,6 +191,7 @@ def rig(
     check: RunCheck | None = None,
     hooks: AskHooks | None = None,
     deadline: Deadline | None = None,
+    images_kept: ImageLimits = FIVE_IMAGES,
 ) -> Rig:
     """A session below `folder`, whose driver gives `answers` in order.
 
@@ -221,6 +225,7 @@ def rig(
         return tools[artifact.removeprefix("local/")](artifact, data, attempt)
 
     offered |= {name: shell_tool(name) for name in shells}
+    images = Images(images_kept)
     skill = Tool("manners", ToolKind.SKILL, "0.1.0", "", {}, "local/manners")
     dispatcher = Dispatcher(
         tools={**offered, "manners": skill},
@@ -229,6 +234,9 @@ def rig(
         commands=None,
         trace=trace,
         capture=capture,
+        take_images=lambda artifact, result, attempt, turn: images.take(
+            result.attachments, records, attempt.task_id, turn
+        ),
         protection=Protection(str(folder), read_only, offered.values(), {}) if read_only else None,
     )
     settings = LoopSettings(
@@ -241,6 +249,7 @@ def rig(
         driver_config=None,
         warn=lambda found: warned.append(found.code),
         notice=Notice(deadline, lifecycle.deadline_notice_secs),
+        images=images,
     )
     overdue = Overdue()
     client = DriverClient("local/driver", Route("local/driver", ()), invoke, None)
