@@ -28,7 +28,8 @@ class Keeping:
 
     `store` None records nothing; `owner` is the capsule whose header a new record gets, None
     without `context.retain`; `threaded` loads what a context already holds; `resumed` is the one
-    context that is loaded whatever `threaded` says. `tell` takes a line for the operator.
+    context that is loaded whatever `threaded` says, and `compacted` whether it is compacted then,
+    the first time. `tell` takes a line for the operator.
     """
 
     home: Home | None = None
@@ -36,6 +37,7 @@ class Keeping:
     owner: str | None = None
     threaded: bool = False
     resumed: str | None = None
+    compacted: bool = False
     tell: Callable[[str], None] = lambda line: None
 
 
@@ -45,6 +47,7 @@ class Conversations:
     def __init__(self, keeping: Keeping) -> None:
         self._keeping = keeping
         self._told: set[str] = set()
+        self._to_compact = keeping.resumed if keeping.compacted else None
         # The last task's, with the id of the last message that the driver knows under it.
         self._held: tuple[Continuation, str] | None = None
 
@@ -56,6 +59,13 @@ class Conversations:
         if record is not None and (keeping.threaded or context_id == keeping.resumed):
             messages = self._load(record)
         return History(context_id, messages, self, record, self._continued(context_id, messages))
+
+    def to_compact(self, history: "History") -> bool:
+        """Whether this is the resumed conversation as first loaded, to be compacted now."""
+        if history.context_id != self._to_compact or not history.messages:
+            return False
+        self._to_compact = None
+        return True
 
     def leave(self, history: "History") -> None:
         """The task is over; what its driver knows of the context may serve the next one."""

@@ -73,6 +73,13 @@ class AgentLoop:
         self._trace = trace
         self._capture = capture
 
+    def compact_loaded(self, attempt: Attempt) -> Ending | None:
+        """Has the compaction hooks shorten what a resumed task starts from; how it ended if they
+        failed at that."""
+        if self._hooks is None:
+            return None
+        return self._hooks.compact_loaded(attempt, self._request(attempt))
+
     def run(self, attempt: Attempt) -> Ending:
         """Runs one attempt to its end; its history holds the message that it answers."""
         while True:

@@ -373,5 +373,6 @@ def _keeping(staged: Staged) -> Keeping:
         owner=capsule.name if context.retain is not None else None,
         threaded=staged.prepared.lifecycle.conversation == "threaded",
         resumed=launch.resumed.context_id if launch.resumed is not None else None,
+        compacted=launch.flags.resume_mode == "compact",
         tell=lambda line: say(staged.directories.records_root, line),
     )

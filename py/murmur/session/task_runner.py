@@ -89,9 +89,6 @@ class TaskRunner:
     def _attempts(self, task: Task) -> tuple[Ending, Course]:
         """The task's attempts; a fault of ours fails the task, a lost trace the session."""
         history = self.conversations.open(task.context_id)
-        if self.hooks is not None:
-            self.hooks.begin(task, history)
-        history.add(task_message(task, task.text))
         interrupted = Interrupted()
         attempt = Attempt(
             task_id=task.id,
@@ -102,6 +99,10 @@ class TaskRunner:
             ask=lambda prompt: self._ask(task, prompt, interrupted),
             interrupted=interrupted,
         )
+        refused = self._resumed(task, attempt)
+        if self.hooks is not None:
+            self.hooks.begin(task, history)
+        history.add(task_message(task, task.text))
         given = task.text
 
         def rewrite(text: str) -> None:
@@ -110,6 +111,8 @@ class TaskRunner:
             self._put_task(text)
 
         def run_attempt(attempt: Attempt) -> Ending:
+            if refused is not None:
+                return refused
             if self.hooks is not None:
                 self.hooks.begin_attempt(task, given, attempt)
             return self._run_loop(attempt)
@@ -131,6 +134,13 @@ class TaskRunner:
             return broken_off(failure), course
         finally:
             history.close()
+
+    def _resumed(self, task: Task, attempt: Attempt) -> Ending | None:
+        """Compacts what `--resume-mode compact` loaded; an ending when the hooks failed at it."""
+        if self.hooks is None or not self.conversations.to_compact(attempt.history):
+            return None
+        self.hooks.hooks.scope.begin_task(task.id, task.context_id)
+        return self.loop.compact_loaded(attempt)
 
     def _run_loop(self, attempt: Attempt) -> Ending:
         try:

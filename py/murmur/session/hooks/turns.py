@@ -58,9 +58,23 @@ class TurnHooks:
         if not self.input_budget:
             return None
         occupancy = answered.input_tokens + (answered.output_tokens or 0)
-        ratio = occupancy / self.input_budget
-        if ratio < self.compaction.threshold:
+        if occupancy / self.input_budget < self.compaction.threshold:
             return None
+        return self._compact(attempt, request, answered.input_tokens, occupancy, turn)
+
+    def compact_loaded(self, attempt: Attempt, request: TurnRequest) -> Ending | None:
+        """Compacts a conversation that is resumed, before anything of it is sent.
+
+        However full it is, and without a budget too. spec/sessions.md 22.
+        """
+        occupancy = request.input_tokens()
+        return self._compact(attempt, request, occupancy, occupancy, attempt.turns.taken)
+
+    def _compact(
+        self, attempt: Attempt, request: TurnRequest, before: int, occupancy: int, turn: int
+    ) -> Ending | None:
+        """Asks the hooks; `before` are the request's tokens, `occupancy` the response's too."""
+        ratio = occupancy / self.input_budget if self.input_budget else 1.0
         messages = attempt.history.messages
         said = self.hooks.compact(
             lambda: events.compaction_event(
@@ -80,7 +94,7 @@ class TurnHooks:
         if not replacement or not paired(replacement):
             self._decline(attempt, occupancy, turn, "unresolved_tool_call")
             return None
-        self._commit(attempt, request, answered.input_tokens, replacement, turn)
+        self._commit(attempt, request, before, replacement, turn)
         return None
 
     def _commit(
