@@ -102,6 +102,9 @@ COMMANDS: Final[Mapping[str, Registered]] = {
     "index": Registered(
         "murmur.cli.index", "Write the artifact index for one release's .mur.zip assets"
     ),
+    "topology": Registered(
+        "murmur.cli.topology", "Render capsule sessions as a DAG from Grafana Tempo OTel data"
+    ),
     "config": Registered("murmur.cli.config", "Write single keys of the configuration files"),
     "schema": Registered(
         "murmur.cli.schema", "Print the JSON Schema of murmur.yaml, for editors that check it"

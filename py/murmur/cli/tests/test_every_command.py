@@ -121,6 +121,9 @@ WITH_HELPER: dict[tuple[str, ...], tuple[str, ...]] = {
 ELSEWHERE = {
     ("run",),
     ("trace", "rm"),
+    ("eval", "show"),
+    ("eval", "diff"),
+    ("topology",),
     ("token",),
     ("watch",),
     ("cancel",),

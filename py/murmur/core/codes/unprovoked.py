@@ -8,7 +8,6 @@ from typing import Final
 
 _HOSTS: Final = "WASM hosts, gateway, inference, and the drivers"
 _SESSIONS: Final = "Sessions: staging to teardown, the agent loop, shell, hooks, plans, memory"
-_DOOR: Final = "The door and every command that uses it"
 _TRACES: Final = "Traces, evaluation, telemetry, topology"
 _MANIFEST: Final = "The manifest, every diagnostic, --explain-scope and doctor"
 _FORMATIONS: Final = "Formations"
@@ -17,7 +16,6 @@ _SCAFFOLDING: Final = "Scaffolding capsules and formations"
 _DELEGATION: Final = "Delegation"
 
 UNPROVOKED: Final[dict[str, str]] = {
-    "E-CAP-007": _DOOR,
     "E-CAP-017": _HOSTS,
     "E-CAP-019": _HOSTS,
     "E-CAP-021": _HOSTS,
@@ -26,8 +24,6 @@ UNPROVOKED: Final[dict[str, str]] = {
     "E-DEPLOY-003": _DEPLOYMENT,
     "E-DEPLOY-004": _DEPLOYMENT,
     "E-DEPLOY-006": _DEPLOYMENT,
-    "E-EVAL-001": _TRACES,
-    "E-EVAL-002": _TRACES,
     "E-EVAL-003": _TRACES,
     "E-EVAL-004": _TRACES,
     "E-NEW-001": _SCAFFOLDING,
@@ -42,13 +38,11 @@ UNPROVOKED: Final[dict[str, str]] = {
     "E-ROS-007": _FORMATIONS,
     "E-RUN-002": _HOSTS,
     "E-RUN-004": _SESSIONS,
-    "E-RUN-011": _SESSIONS,
     "E-RUN-015": _SESSIONS,
     "E-RUN-016": _SESSIONS,
     "E-RUN-017": _SESSIONS,
     "E-RUN-018": _SESSIONS,
     "E-RUN-020": _DELEGATION,
-    "E-RUN-021": _SESSIONS,
     "E-RUN-026": _HOSTS,
     "E-RUN-030": _HOSTS,
     "E-RUN-032": _HOSTS,
@@ -59,15 +53,11 @@ UNPROVOKED: Final[dict[str, str]] = {
     "E-RUN-037": _SESSIONS,
     "E-RUN-038": _HOSTS,
     "E-RUN-039": _SESSIONS,
-    "E-RUN-041": _DOOR,
     "E-RUN-044": _FORMATIONS,
     "E-RUN-045": _FORMATIONS,
     "E-RUN-046": _FORMATIONS,
     "E-RUN-047": _FORMATIONS,
     "E-RUN-053": _SESSIONS,
-    "E-TOP-001": _TRACES,
-    "E-TOP-002": _TRACES,
-    "E-TOP-003": _TRACES,
     "W-DEPLOY-001": _DEPLOYMENT,
     "W-DEPLOY-002": _DEPLOYMENT,
     "W-ROS-001": _FORMATIONS,

@@ -105,11 +105,7 @@ def test_an_interrupted_run_of_one_arm_has_one_column_and_no_delta() -> None:
     alone = record(arms=record().arms[:1], runs=tuple(runs("baseline", 0)[:1]), complete=False)
     lines = list(comparison_lines(alone))
     assert lines[3] == "  status:   incomplete: 1 of 6 runs recorded"
-    assert [line for line in lines if line.startswith("  check")][0].split() == [
-        "check",
-        "0/1",
-        "pass",
-    ]
+    assert "  check                0/1 pass" in lines
     assert not any("delta" in line or "mur trace diff" in line for line in lines)
 
 

@@ -1,0 +1,1 @@
+"""Capsule sessions and the calls between them, drawn from the spans in a Grafana Tempo."""
