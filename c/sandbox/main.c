@@ -13,6 +13,7 @@
  */
 #include "sandbox.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,6 +35,10 @@ static int with_spec(const char *fd_text, uint32_t verb, int (*act)(const struct
     fprintf(stderr, "mur-sandbox: %s: %s: %s\n",
             fd < 0 ? "not a descriptor" : "unusable launch spec", fd < 0 ? fd_text : why->call,
             why->argument != NULL ? why->argument : "");
+    return EXIT_USAGE;
+  }
+  if (fcntl(spec->report_fd, F_GETFD) < 0) {
+    fputs("mur-sandbox: unusable launch spec: check: its report descriptor is not open\n", stderr);
     return EXIT_USAGE;
   }
   return act(spec);

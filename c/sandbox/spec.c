@@ -52,7 +52,7 @@ static const char *check_records(const struct mur_spec *spec) {
   const struct mur_tree *trees = spec_trees(spec);
   for (uint32_t i = 0; i < spec->trees.count; i++)
     if (!source_sound(spec, &trees[i]) || !absolute(spec, trees[i].target) ||
-        (trees[i].flags & ~(uint32_t)MUR_TREE_FLAGS) != 0)
+        (trees[i].flags & ~(uint32_t)MUR_TREE_FLAGS) != 0 || trees[i].reserved != 0)
       return "a tree is malformed";
   const struct mur_rule *rules = spec_rules(spec);
   for (uint32_t i = 0; i < spec->rules.count; i++)
@@ -61,7 +61,7 @@ static const char *check_records(const struct mur_spec *spec) {
       return "a rule is malformed";
   const struct mur_limit *limits = spec_limits(spec);
   for (uint32_t i = 0; i < spec->limits.count; i++)
-    if (limits[i].soft > limits[i].hard || limits[i].resource >= 16)
+    if (limits[i].soft > limits[i].hard || limits[i].resource >= 16 || limits[i].reserved != 0)
       return "a limit is malformed";
   return NULL;
 }
@@ -117,7 +117,7 @@ const char *spec_check(const void *base, size_t length, uint32_t verb) {
   if (spec->verb != verb)
     return "it is for another verb";
   if ((spec->flags & ~(uint32_t)MUR_FLAGS) != 0 ||
-      (spec->seccomp & ~(uint32_t)MUR_SECCOMP_OPTIONS) != 0)
+      (spec->seccomp & ~(uint32_t)MUR_SECCOMP_OPTIONS) != 0 || spec->reserved != 0)
     return "it has unknown flags";
   if (spec->strings_offset < sizeof *spec ||
       (uint64_t)spec->strings_offset + spec->strings_length != length)

@@ -17,6 +17,7 @@ from murmur.sandbox.reports import Report
 from murmur.sandbox.results import RootNotComposed, SetUpFailed
 
 _START_S: Final = 20.0
+_COMPLAINT_BYTES: Final = 1024
 _SEALED_ROOT: Final = "sealed-root"  # the step of all that composes a root, c/sandbox/root.c
 
 
@@ -83,6 +84,7 @@ def start_holder(
     lifeline_read, lifeline_write = os.pipe2(os.O_CLOEXEC)
     lifeline_read, lifeline_write = above_stdio(lifeline_read), above_stdio(lifeline_write)
     report_fd = above_stdio(theirs.detach())
+    complaint = above_stdio(os.memfd_create("complaint", os.MFD_CLOEXEC))
     spec_fd = -1
     try:
         spec = _hold_spec(policy, report_fd, lifeline_read, ports)
@@ -90,11 +92,12 @@ def start_holder(
         pid = spawn(
             helper,
             ["hold", str(spec_fd)],
-            (devnull, devnull, devnull),
+            (devnull, devnull, complaint),
             (spec_fd, report_fd, lifeline_read),
         )
     except BaseException:
         os.close(lifeline_write)
+        os.close(complaint)
         ours.close()
         raise
     finally:
@@ -105,19 +108,23 @@ def start_holder(
         report = _first_report(ours)
     except OSError as failure:
         os.close(lifeline_write)
+        os.close(complaint)
         raise SetUpFailed(f"holder: no word from the helper: {failure}") from failure
     finally:
         ours.close()
         reap(pid)
+    said = os.pread(complaint, _COMPLAINT_BYTES, 0).decode("utf-8", "replace").strip()
+    os.close(complaint)
     if report is None or report.kind != "READY":
         os.close(lifeline_write)
-        raise _failed(report)
+        raise _failed(report, said)
     return _held(report, lifeline_write)
 
 
-def _failed(report: Report | None) -> SetUpFailed:
+def _failed(report: Report | None, said: str) -> SetUpFailed:
+    """Why there is no holder; `said` is what the helper had to say of a spec that it cannot use."""
     if report is None:
-        return SetUpFailed("holder: it ended without a word")
+        return SetUpFailed(f"holder: {said or 'it ended without a word'}")
     if report.step != _SEALED_ROOT:
         return SetUpFailed(report.detail)
     reason = f"{os.strerror(report.error)} (errno {report.error})"

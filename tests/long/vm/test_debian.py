@@ -16,10 +16,13 @@ SUITES = ("tests/conformance", "py/murmur/sandbox/tests")
 KERNEL_TESTS = (
     "test_boundary.py",
     "test_cgroup.py",
+    "test_egress.py",
     "test_guard.py",
     "test_guests.py",
     "test_lifetime.py",
     "test_resource_cases.py",
+    "test_sealed.py",
+    "test_spec_damage.py",
     "test_escape_table.py",
     "test_races.py",
 )
