@@ -54,6 +54,17 @@ def resolve(names: Iterable[str], path: str, writable: Sequence[str]) -> dict[st
     return resolved
 
 
+def at_path(path: str) -> Binary:
+    """The program at a canonical path, which is its name as well."""
+    return Binary(
+        name=path,
+        path=path,
+        all_paths=(path,),
+        interpreter=script_interpreter(path),
+        closure=elf.closure((path,)),
+    )
+
+
 def inside(path: str, roots: Iterable[str]) -> bool:
     """Whether a path is one of the roots or lies below one; both sides canonical."""
     return any(path == root or path.startswith(root.rstrip("/") + "/") for root in roots)

@@ -9,7 +9,7 @@ from murmur.core.config import HostPath
 from murmur.core.safefs import Root
 from murmur.manifest.grants import InterpreterRuntime, StagedRuntime
 from murmur.sandbox import identity, interpreters, rights, widening
-from murmur.sandbox.binaries import Binary, resolve
+from murmur.sandbox.binaries import Binary, at_path, resolve
 from murmur.sandbox.interpreters import Runtime
 from murmur.sandbox.launchspec import Limit, Rule, Tree
 from murmur.sandbox.probe import MECHANISMS, HostReading, Tier
@@ -89,6 +89,8 @@ class Demands:
 
     `sealed`: the floor in force asks for a composed root. `murmur_home` is `~/.murmur` and `home`
     the operator's home, which `host_paths` are judged by. `needs` are what tools' programs need.
+    `natives` are the canonical paths of native tools in the runtime directory, which are started
+    by those paths.
     """
 
     shell_allow: tuple[str, ...]
@@ -103,6 +105,7 @@ class Demands:
     murmur_home: str = ""
     home: str = ""
     needs: tuple[PathGrant, ...] = ()
+    natives: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -186,6 +189,7 @@ def foresee(
     tier = applied_tier(reading, sealed=demands.sealed)
     contained = tier != "Environment-only"
     binaries = resolve(demands.shell_allow, path, tuple(writable))
+    binaries |= {program: at_path(program) for program in demands.natives}
     loaders = tuple(name for name in binaries if loads_native_code(name, binaries[name].path))
     sealed = tier == "Sealed"
     has_mounts = contained and (sealed or reading.mounts.ok)
@@ -290,7 +294,8 @@ def _trees(
     over = {}
     if folders.resolv_conf and os.path.realpath(RESOLV_CONF) in seen.name_resolution:
         over[os.path.realpath(RESOLV_CONF)] = folders.resolv_conf
-    return host_view(written, kept, used, over, folders.temp if seen.maps_tmp else None)
+    code = tuple(os.path.dirname(program) for program in demands.natives)
+    return host_view(written, kept, used, over, folders.temp if seen.maps_tmp else None, code)
 
 
 def _sealed_trees(

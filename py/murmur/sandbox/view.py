@@ -21,6 +21,7 @@ def host_view(
     used: Iterable[str],
     over: Mapping[str, str],
     temp: str | None,
+    code: Iterable[str] = (),
 ) -> tuple[Tree, ...]:
     """The trees, shallowest first: a deeper one must land on top of a shallower one.
 
@@ -28,7 +29,7 @@ def host_view(
     `read` the session's folders for reading; `used` other paths that commands were granted. `over`
     has, by the host's canonical path, files of the session's that stand in for the host's. `temp`
     is attached as /tmp, which hides whatever the host keeps beneath: what is granted there comes
-    back. None: /tmp stays the host's.
+    back. None: /tmp stays the host's. `code` are folders below one of `read` whose programs run.
     """
     tmp = os.path.realpath(TMP)
     plan = {path: _tree(path, path, noexec=noexec) for path, noexec in written.items()}
@@ -36,6 +37,9 @@ def host_view(
         for path in read:
             if inside(path, [tmp]):
                 plan.setdefault(path, _tree(path, path, noexec=True, read_only=True))
+        for path in code:
+            if inside(path, [tmp]):
+                plan[path] = _tree(path, path, noexec=False, read_only=True)
         for path in used:
             if inside(path, [tmp]) and not inside(path, plan) and os.path.exists(path):
                 plan[path] = _tree(path, path, noexec=False, read_only=True)

@@ -45,6 +45,7 @@ class StagedArtifact:
     compiled: Path | None = None
     key: str = ""
     skill: str | None = None
+    program: bytes | None = None
 
 
 def open_payloads(prepared: Prepared) -> tuple[dict[str, Payload], list[Diagnostic]]:
@@ -52,7 +53,7 @@ def open_payloads(prepared: Prepared) -> tuple[dict[str, Payload], list[Diagnost
 
     Raises E-REG-002 for bytes that hash to something else than the store or the lock recorded,
     E-RUN-029 for a driver that speaks another interface version, E-RUN-062 for a malformed
-    `programs:` block.
+    `programs:` block, E-IO-003 for a contract that no hook may have.
     """
     payloads: dict[str, Payload] = {}
     warnings: list[Diagnostic] = []
@@ -67,9 +68,9 @@ def open_payloads(prepared: Prepared) -> tuple[dict[str, Payload], list[Diagnost
         _check_programs(entry, payload)
         if entry.runtime == "driver":
             _check_driver_fit(entry, stored.contracts(payload))
-        found = stored.platform_warning(payload)
         if entry.runtime == "hook":
             hook_contract_of(payload.manifest, entry.label)
+        found = stored.platform_warning(payload)
         if found is not None:
             warnings.append(found)
         warnings += payload.manifest.warnings
@@ -157,6 +158,7 @@ def stage_payload(
         sha256=payload.sha256,
         packed=_packed_manifest(entry, payload),
         skill=_skill_text(entry, payload),
+        program=_program(entry, payload),
     )
 
 

@@ -1,6 +1,7 @@
 """What the commands of a staged session may do, decided before the first of them."""
 
 import contextlib
+import dataclasses
 import os
 from collections.abc import Iterator
 
@@ -12,6 +13,7 @@ from murmur.sandbox.policy import CommandPolicy, Folders, UnusableFolder, derive
 from murmur.sandbox.widening import UnusableGrant
 from murmur.session.demands import command_demands
 from murmur.session.entrypoints import DEFAULT_PATH
+from murmur.session.native_tools import program_paths
 from murmur.session.stage import Staged
 
 
@@ -26,6 +28,8 @@ def command_policy(staged: Staged) -> CommandPolicy:
     demands = command_demands(
         staged.capsule, staged.containment, staged.prepared.config, launch.home
     )
+    natives = program_paths(directories, staged.artifacts.values()).values()
+    demands = dataclasses.replace(demands, natives=tuple(map(os.path.realpath, natives)))
     try:
         folders = Folders(
             workdir=str(directories.work),

@@ -19,7 +19,9 @@ from murmur.sandbox.environment import command_environment
 from murmur.sandbox.hierarchy import Blocked
 from murmur.sandbox.policy import CommandPolicy
 from murmur.sandbox.results import CommandResult, NotAllowed, RootNotComposed, SetUpFailed
+from murmur.sandbox.running import run_to_end
 from murmur.sandbox.session import CommandSession, open_session
+from murmur.session.answers import Answer
 from murmur.session.attempt import Attempt
 from murmur.session.background import Background, Detached
 from murmur.session.command_output import CommandOutput
@@ -28,6 +30,7 @@ from murmur.session.demands import command_resources
 from murmur.session.egress import open_egress
 from murmur.session.folder_guard import FolderGuard
 from murmur.session.guest_calls import identity_environment, inference_environment
+from murmur.session.native_tools import native_answer, native_input, program_paths
 from murmur.session.notices import tell
 from murmur.session.shell_text import ShellCommand, result_text
 from murmur.session.stage import Staged
@@ -76,6 +79,7 @@ class Commands:
     ) -> None:
         self._background: Background | None = None
         self._guard: FolderGuard | None = None
+        self._natives = program_paths(staged.directories, staged.artifacts.values())
         self._grace_s = staged.capsule.lifecycle.shell_grace_secs
         self._policy = policy
         self._scope = scope
@@ -153,10 +157,6 @@ class Commands:
             return CommandDone(known.path, failure=done.set_up_failure)
         return self._ended(command, known.path, done)
 
-    def refuse_overfull(self) -> None:
-        """Raises E-RUN-013 once the session's folders hold more than they may."""
-        try:
-            self._session.check_ceiling()
     def path_of(self, binary: str) -> str:
         """Where the binary lies, as the trace says it; its name when it was not found."""
         known = self._policy.binaries.get(binary)
@@ -171,6 +171,10 @@ class Commands:
         )
         return native_answer(name, done)
 
+    def refuse_overfull(self) -> None:
+        """Raises E-RUN-013 once the session's folders hold more than they may."""
+        try:
+            self._session.check_ceiling()
         except CeilingReached as reached:
             raise reached.refusal from None
 
@@ -280,7 +284,7 @@ def open_commands(staged: Staged, scope: Scope | None, url: str) -> Commands | N
         return None
     capabilities = staged.capsule.capabilities
     host = staged.prepared.launch.environ
-    assert capabilities.shell is not None
+    shell = capabilities.shell
     policy = command_policy(staged)
     env = command_environment(
         host,
@@ -288,8 +292,8 @@ def open_commands(staged: Staged, scope: Scope | None, url: str) -> Commands | N
         home=policy.folders.home,
         tmpdir=policy.tmpdir,
         runtime_dir=policy.folders.runtime,
-        baseline_env=capabilities.shell.baseline_env,
-        strip_env=capabilities.shell.strip_env,
+        baseline_env=shell.baseline_env if shell is not None else (),
+        strip_env=shell.strip_env if shell is not None else (),
     )
     session = open_session(policy, scope, staged.containment.helper, open_egress(staged))
     return Commands(staged, policy, scope, session, env)

@@ -86,6 +86,7 @@ def decide_containment(prepared: Prepared) -> Containment:
         prepared.lifecycle,
         home_inside=prepared.home_inside,
         search=search_of(prepared.launch, prepared.place),
+        native=prepared.has_native,
     )
     if found.refusals:
         raise found.refusals[0]
@@ -108,13 +109,27 @@ def search_of(launch: Launch, place: WorkPlace) -> Search:
 
 
 def read_containment(
-    capsule: Capsule, floor: Floor, lifecycle: Lifecycle, *, home_inside: bool, search: Search
+    capsule: Capsule,
+    floor: Floor,
+    lifecycle: Lifecycle,
+    *,
+    home_inside: bool,
+    search: Search,
+    native: bool = False,
 ) -> Containment:
     """Reads the host once and decides; what a launch would be refused for is data here.
 
-    `home_inside` says whether `~/.murmur` lies in the workdir.
+    `home_inside` says whether `~/.murmur` lies in the workdir, `native` whether a tool is native.
     """
-    return contain(_read(), capsule, floor, lifecycle, home_inside=home_inside, search=search)
+    return contain(
+        _read(),
+        capsule,
+        floor,
+        lifecycle,
+        home_inside=home_inside,
+        search=search,
+        native=native,
+    )
 
 
 def contain(
@@ -125,8 +140,10 @@ def contain(
     *,
     home_inside: bool,
     search: Search,
+    native: bool = False,
 ) -> Containment:
-    """The decision for a host as it was read; `home_inside` as in `read_containment`."""
+    """The decision for a host as it was read; `home_inside` and `native` as in
+    `read_containment`."""
     reading, missing = host.reading, host.missing
     tier = applied_tier(reading, sealed=floor.declared == "sealed")
     achieved = CLASS_OF[tier]
@@ -138,7 +155,8 @@ def contain(
         shortfall, fix = _shortfall(reading, floor, capped, missing)
     warnings: list[Diagnostic] = []
     notes: list[str] = []
-    if can_start_commands(capsule):
+    subprocesses = can_start_commands(capsule) or native
+    if subprocesses:
         warnings, notes = _command_warnings(capsule, lifecycle, reading, tier)
     scripts = None
     if floor.declared == "sealed":
@@ -153,7 +171,9 @@ def contain(
         shortfall=shortfall or None,
         home_inside=home_inside,
         refusals=tuple(
-            _refusals(capsule, floor, achieved, shortfall, fix, reading, missing, scripts)
+            _refusals(
+                capsule, floor, achieved, shortfall, fix, reading, missing, scripts, subprocesses
+            )
         ),
         warnings=tuple(warnings),
         notes=tuple(notes),
@@ -198,6 +218,7 @@ def _refusals(
     reading: HostReading,
     missing: str,
     scripts: MurmurError | None,
+    subprocesses: bool,
 ) -> list[MurmurError]:
     found: list[MurmurError] = []
     if shortfall:
@@ -217,7 +238,7 @@ def _refusals(
         found.append(error("E-CAP-004", binaries=binaries, floor=floor.declared))
     if scripts is not None:
         found.append(scripts)
-    if can_start_commands(capsule) and reading.linux and not reading.network.ok:
+    if subprocesses and reading.linux and not reading.network.ok:
         why, fix = (missing, _KEEP_HELPER) if missing else network_refusal(reading)
         found.append(error("E-CAP-005", reason=why, fix=fix))
     return found
@@ -244,7 +265,8 @@ def _command_warnings(
         )
     if capabilities.workdir_exec:
         notes.append("Programs in the work folder can be run (filesystem.workdir_exec).")
-    if (lifecycle.task_acceptance, lifecycle.after_task) != ("queue", "sleep"):
+    sleeps = (lifecycle.task_acceptance, lifecycle.after_task) == ("queue", "sleep")
+    if capabilities.shell_allow and not sleeps:
         warnings.append(warning("W-SEC-022"))
     return warnings, notes
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from murmur.core.tasks import ArtifactFrame
-from murmur.guest.calls import GuestResult
+from murmur.guest.calls import GuestFailure, GuestResult, ToolResult
 from murmur.inference.reply import ToolCall
 from murmur.read_only.check import Write
 from murmur.read_only.check import refusal_text as protection_text
@@ -172,14 +172,6 @@ class Dispatcher:
     def _protected(self, tool: Tool, call: ToolCall) -> Write | None:
         return self._protection.write_of(tool, call.input) if self._protection else None
 
-    def _shell(
-        self, call: ToolCall, turn: int, attempt: Attempt
-    ) -> tuple[Answer, dict[str, object] | None]:
-        assert self._commands is not None
-        try:
-            command = read_command(call.name, call.input)
-        except BadCommand as bad:
-            return refusal(str(bad)), None
     def _denied(self, tool: Tool, call: ToolCall, turn: int) -> str | None:
         """A policy hook's refusal, as the model reads it."""
         if self._hooks is None:
@@ -192,6 +184,14 @@ class Dispatcher:
             return None  # nothing that could be run
         return self._hooks.refuses_command(command, turn)
 
+    def _shell(
+        self, call: ToolCall, turn: int, attempt: Attempt
+    ) -> tuple[Answer, dict[str, object] | None]:
+        assert self._commands is not None
+        try:
+            command = read_command(call.name, call.input)
+        except BadCommand as bad:
+            return refusal(str(bad)), None
         done = self._commands.run(command, attempt, turn)
         if done.failure is not None:
             return refusal(f"shell execution failed: {done.failure}"), None
@@ -208,6 +208,10 @@ class Dispatcher:
             "duration_ms": done.duration_ms,
             "resource_limit": done.resource_limit,
         }
+        if self._hooks is not None:
+            self._hooks.ran(
+                command, turn, done.exit_code, done.stdout, done.stderr, done.duration_ms
+            )
         note = None if done.resource_limit is None else limit_line(done.resource_limit)
         answer = Answer(done.text, truncated=done.truncated, exit_code=done.exit_code, note=note)
         return answer, row
@@ -216,10 +220,6 @@ class Dispatcher:
         self, call: ToolCall, turn: int, task_id: str | None, text: str, duration_ms: int
     ) -> None:
         self._trace.write(
-        if self._hooks is not None:
-            self._hooks.ran(
-                command, turn, done.exit_code, done.stdout, done.stderr, done.duration_ms
-            )
             "skill_call",
             turn=turn,
             task_id=task_id,

@@ -83,7 +83,12 @@ class Prepared:
     @property
     def may_start_commands(self) -> bool:
         """Whether the capsule can have a subprocess. spec/containment.md 8."""
-        return can_start_commands(self.capsule)
+        return can_start_commands(self.capsule) or self.has_native
+
+    @property
+    def has_native(self) -> bool:
+        """Whether a declared artifact is native, as its record in the store says."""
+        return any(_is_native(stored) for stored in self.stored.values())
 
     def pulled_by(self, name: str) -> str | None:
         """The session whose pull pinned the artifact of that full name; None for an operator's."""
@@ -165,6 +170,11 @@ def prepare(launch: Launch) -> Prepared:
         warnings=(*loaded.warnings, *warnings, *_warn_home_inside(launch, place)),
         notices=(*config.warnings, *notices(capsule)),
     )
+
+
+def _is_native(stored: StoredArtifact) -> bool:
+    record = stored.record()
+    return record is not None and record.runtime == "native"
 
 
 def declared_artifact(capsule: Capsule, entry: ArtifactEntry) -> Declared:

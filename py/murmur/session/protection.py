@@ -6,6 +6,7 @@ stands in `murmur.read_only`.
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from murmur.read_only.check import Write, shell_write, tool_write
 from murmur.read_only.declarations import read_declarations
@@ -24,6 +25,10 @@ def protection_of(staged: Staged) -> "Protection | None":
     return Protection(str(staged.directories.work), rules, staged.tools.values(), scopes)
 
 
+# Tools of artifacts, whose inputs are judged by their names and their schema.
+_JUDGED: Final = (ToolKind.WASM, ToolKind.NATIVE)
+
+
 class Protection:
     """The read-only subtrees of one work folder, and what its tools declare about their inputs."""
 
@@ -36,12 +41,14 @@ class Protection:
     ) -> None:
         """`scopes` are the folders that artifacts see as `.`, by full name, below the workdir."""
         self._subtrees = subtrees(workdir, rules)
-        wasm = [tool for tool in tools if tool.kind is ToolKind.WASM]
-        self._declared = {tool.name: read_declarations(tool.schema) for tool in wasm}
+        judged = [tool for tool in tools if tool.kind in _JUDGED]
+        self._declared = {tool.name: read_declarations(tool.schema) for tool in judged}
         self._bases = {
             tool.name: os.path.join(self._subtrees.workdir, scope)
-            for tool in wasm
-            if tool.artifact is not None and (scope := scopes.get(tool.artifact)) is not None
+            for tool in judged
+            if tool.kind is ToolKind.WASM
+            and tool.artifact is not None
+            and (scope := scopes.get(tool.artifact)) is not None
         }
 
     def write_of_command(self, binary: str, argv: Sequence[str]) -> Write | None:
@@ -56,7 +63,7 @@ class Protection:
             except BadCommand:
                 return None
             return shell_write(self._subtrees, command.binary, command.argv)
-        if tool.kind is ToolKind.WASM:
+        if tool.kind in _JUDGED:
             return tool_write(
                 self._subtrees, self._declared[tool.name], arguments, self._bases.get(tool.name)
             )

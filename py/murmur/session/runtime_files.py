@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from murmur.session.stage import Staged
 
 _PUBLIC: Final = 0o644
+_PROGRAM: Final = 0o755
 
 
 def write_runtime_files(staged: "Staged") -> None:
@@ -53,12 +54,17 @@ def write_runtime_files(staged: "Staged") -> None:
 
 
 def write_artifact(root: Root, artifact: "StagedArtifact") -> None:
-    """`tools/<bare name>/murmur.yaml` as packed, and a skill's text beside it. Raises OSError."""
+    """`tools/<bare name>/murmur.yaml` as packed, and a skill's text or a native tool's program
+    beside it. Raises OSError.
+    """
     folder = f"runtime/tools/{artifact.entry.bare_name}"
     root.sub(folder, create=True, mode=0o755).close()
     root.write_atomic(f"{folder}/murmur.yaml", artifact.packed, _PUBLIC)
     if artifact.skill is not None:
         root.write_atomic(f"{folder}/skill.md", artifact.skill.encode(), _PUBLIC)
+    if artifact.program is not None:
+        name = artifact.entry.bare_name
+        root.write_atomic(f"{folder}/{name}", artifact.program, _PROGRAM)
 
 
 def remove_artifact(root: Root, bare_name: str) -> None:

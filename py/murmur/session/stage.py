@@ -136,6 +136,7 @@ def stage(prepared: Prepared, guests: Guests) -> Staged:
     session_id = ""
     try:
         artifacts = compile_artifacts(prepared, payloads, guests, scratch)
+        check_platforms(payloads.values(), prepared.platform)
         _check_conversation(prepared, artifacts)
         script = _script(prepared, guests, scratch)
         check_workdir(prepared.place)
