@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.bench import contained, launches
+from tests.bench import commands, launches, tool_calls
 from tests.bench.timing import Row, Unmeasurable, program, repeat, show
 
 
@@ -31,8 +31,8 @@ def main() -> int:
             rows = [_launch_row(project, archives, max(options.times // 5, 3))]
             _use_built_library(root)
             rows += [
-                contained.measure_command(root, options.times),
-                contained.measure_tool(root, _compiled(project, archives), options.times),
+                commands.measure_full(root, options.times),
+                tool_calls.measure_tool(root, _compiled(project, archives), options.times),
             ]
         except Unmeasurable as failure:
             print(f"cannot be measured: {failure}", file=sys.stderr)
