@@ -5,6 +5,7 @@ through the board alone. What a reader of the trace cares about is written by wh
 """
 
 import dataclasses
+import time
 from collections.abc import Callable, Mapping, Sequence
 
 from murmur.core.diagnostics import Diagnostic, warning
@@ -24,6 +25,7 @@ from murmur.session.attempt import (
     out_of_turns,
     unanswered,
 )
+from murmur.session.choices import InUse
 from murmur.session.deadline import Notice
 from murmur.session.dispatch import Dispatcher
 from murmur.session.history import Message, unanswered_calls
@@ -32,6 +34,9 @@ from murmur.session.images import Images
 from murmur.session.results import capped
 from murmur.trace.content import Capture
 from murmur.trace.writer import TraceWriter
+
+# The choice that a turn's call is made with: asked with the turn's number and its task.
+Choose = Callable[[int, str | None], InUse]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -65,8 +70,14 @@ class AgentLoop:
         trace: TraceWriter,
         capture: Capture,
         hooks: TurnHooks | None = None,
+        choose: Choose | None = None,
     ) -> None:
+        """`choose` None always calls `driver`, with what the settings say."""
         self._hooks = hooks
+        self._choose = choose
+        self._model = settings.model
+        self._output_cap = settings.output_cap
+        self._driver_config = settings.driver_config
         self._settings = settings
         self._driver = driver
         self._dispatcher = dispatcher
@@ -96,6 +107,7 @@ class AgentLoop:
         if self._settings.max_turns is not None and turn >= self._settings.max_turns:
             return out_of_turns(self._settings.max_turns)
         attempt.frame(StatusFrame(TaskState.WORKING, f"inference turn {turn + 1}"))
+        self._read_choice(attempt, turn)
         request = self._request(attempt)
         answered = self._infer(attempt, request, turn)
         result = answered.result
@@ -159,6 +171,7 @@ class AgentLoop:
                 wait_ms=notice.wait_ms,
             )
 
+        began = time.monotonic()
         answered = self._driver.call(
             request,
             self._settings.retry,
@@ -166,6 +179,7 @@ class AgentLoop:
             on_event=frames.event,
             on_retry=on_retry,
         )
+        self._trace.model_call_took(time.monotonic() - began)
         result = answered.result
         frames.finish(result if isinstance(result, Turn) else None)
         return answered
@@ -185,16 +199,16 @@ class AgentLoop:
             "inference",
             turn=turn,
             task_id=attempt.task_id,
-            max_output_tokens=self._settings.output_cap,
-            driver_config=self._settings.driver_config,
+            max_output_tokens=self._output_cap,
+            driver_config=self._driver_config,
             **fields,
         )
 
     def _finish(self, turn: Turn) -> Ending:
         text = turn.text
         if turn.stop_reason == "max_tokens":
-            self._settings.warn(warning("W-RUN-001", cap=self._settings.output_cap))
-            text = capped(text, self._settings.output_cap)
+            self._settings.warn(warning("W-RUN-001", cap=self._output_cap))
+            text = capped(text, self._output_cap)
         return Ending(status="ok", said="session ended", result=text, response=text)
 
     def _answer_calls(self, attempt: Attempt, result: Turn, turn: int) -> Ending | None:

@@ -6,7 +6,7 @@ spec/sessions.md 6.4. The door is the caller's: the session gives it a board and
 import contextlib
 import dataclasses
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from murmur.core.diagnostics import error, warning
 from murmur.core.peer_handles import PeerHandles
@@ -17,8 +17,11 @@ from murmur.inference.driver import DriverClient
 from murmur.inference.gateway import Gateway
 from murmur.session.background import Background
 from murmur.session.board import Board
+from murmur.session.choices import PRIMARY, DriverChoice, open_choices
 from murmur.session.commands import Commands, open_commands, open_scope
+from murmur.session.control import SessionControls, declared_control, open_controls
 from murmur.session.course import Rules
+from murmur.session.credential_events import keys_of, report_credentials
 from murmur.session.deadline import Notice, Overdue
 from murmur.session.dispatch import Dispatcher
 from murmur.session.guest_calls import GuestCalls
@@ -42,6 +45,7 @@ from murmur.session.stage import Staged
 from murmur.session.task_runner import TaskRunner
 from murmur.session.tool_interfaces import tool_answering
 from murmur.trace.content import Capture
+from murmur.trace.spans import Spans
 from murmur.trace.writer import TraceWriter
 
 
@@ -59,6 +63,7 @@ class Session:
     stopping: threading.Event
     overdue: Overdue
     handles: PeerHandles | None = None
+    controls: SessionControls | None = None
     hooks: SessionHooks | None = None
 
     def stop(self) -> None:
@@ -129,7 +134,10 @@ def _launch(
     guest_calls = GuestCalls(staged, guests, gateway, url)
     undo.callback(guest_calls.close)
     capture = Capture(staged.capsule.trace.capture, records)
-    write_session_start(staged, guests, commands, trace, capture)
+    choices = open_choices(staged, guest_calls, gateway)
+    write_session_start(staged, guests, commands, trace, capture, choices)
+    report_credentials(staged, trace)
+    controls = open_controls(staged, choices, trace)
     retain(staged, trace)
     lifecycle = staged.prepared.lifecycle
     never_started: list[Callable[[Task], None]] = []
@@ -145,10 +153,12 @@ def _launch(
         background = Background(staged.session_id, records, str(staged.directories.records), trace)
         background.attach(board)
         commands.use_background(background)
-    client = _driver_client(staged, guest_calls, gateway)
+    client = choices[PRIMARY].client
     hooks = open_session_hooks(staged, guests, gateway, client, commands, trace)
     undo.callback(hooks.calls.close)
-    runner = _runner(staged, board, guest_calls, client, hooks, commands, trace, capture, overdue)
+    runner = _runner(
+        staged, board, guest_calls, client, hooks, commands, trace, capture, overdue, controls
+    )
     never_started.append(runner.never_started)
     return Session(
         staged=staged,
@@ -160,6 +170,7 @@ def _launch(
         stopping=threading.Event(),
         overdue=overdue,
         handles=handles,
+        controls=controls,
         hooks=hooks,
     )
 
@@ -178,21 +189,20 @@ def retain(staged: Staged, trace: TraceWriter) -> None:
 
 def open_trace(staged: Staged) -> TraceWriter:
     """Raises E-RUN-007 when the file cannot be opened."""
+    records = staged.directories.records_root
     try:
-        return TraceWriter(staged.directories.records_root, staged.session_id, _secrets(staged))
+        trace = TraceWriter(records, staged.session_id, keys_of(staged))
     except OSError as failure:
         reason = f"trace.jsonl cannot be opened: {failure.strerror or failure}"
         raise error("E-RUN-007", reason=reason) from None
+    endpoint = staged.capsule.observability.otel_endpoint
+    if endpoint is not None:
+        from murmur.trace.otlp import Exporter
 
-
-def _secrets(staged: Staged) -> Callable[[], list[str]]:
-    """The keys that no text of the trace may quote, asked for anew each time: they rotate."""
-    credentials = [each.credential for each in staged.gateways.values() if each.credential]
-
-    def current() -> list[str]:
-        return [credential.current().reveal() for credential in credentials]
-
-    return current
+        capsule, exporter = staged.capsule, Exporter(endpoint, records)
+        script = capsule.inference is None
+        trace.export(Spans(capsule.name, capsule.version, exporter, script=script))
+    return trace
 
 
 def write_session_start(
@@ -201,6 +211,7 @@ def write_session_start(
     commands: Commands | None,
     trace: TraceWriter,
     capture: Capture,
+    choices: Mapping[str, DriverChoice] | None = None,
 ) -> None:
     """The first line, and W-SEC-034 for each route outside the class. Raises E-RUN-007."""
     capsule = staged.capsule
@@ -233,11 +244,20 @@ def write_session_start(
         resumed_from=launch.resumed.session_id if launch.resumed is not None else None,
         context_id=launch.context_id,
         deadline=launch.deadline.record() if launch.deadline is not None else None,
+        control=declared_control(capsule.control),
+        inference_choices=_records(choices),
     )
     for route in report.routes:
         if route.present and not route.under_class:
             found = warning("W-SEC-034", route=route.route, reason=route.note or route.mechanism)
             tell(staged.directories.records_root, found)
+
+
+def _records(choices: Mapping[str, DriverChoice] | None) -> list[dict[str, object]] | None:
+    """`session_start.inference_choices`; None for a capsule without alternates."""
+    if choices is None or len(choices) < 2:
+        return None
+    return [each.record() for each in choices.values()]
 
 
 def _scope_report(staged: Staged, guests: Guests, commands: Commands | None) -> ScopeReport:
@@ -265,22 +285,6 @@ def _configured(staged: Staged) -> str | None:
     return text or None
 
 
-def _driver_client(staged: Staged, guest_calls: GuestCalls, gateway: Gateway) -> DriverClient:
-    """The primary driver, as the loop and hooks call it."""
-    entry = staged.capsule.driver_entry
-    assert entry is not None
-    attached = staged.gateways.get(entry.name)
-    return DriverClient(
-        driver=entry.name,
-        route=guest_calls.route(entry.name),
-        invoke=lambda payload, token, on_event, cancel: guest_calls.call_driver(
-            entry.name, payload, token, on_event, cancel
-        ),
-        gateway=gateway,
-        credential=attached.credential if attached else None,
-    )
-
-
 def _runner(
     staged: Staged,
     board: Board,
@@ -291,6 +295,7 @@ def _runner(
     trace: TraceWriter,
     capture: Capture,
     overdue: Overdue,
+    controls: SessionControls | None,
 ) -> TaskRunner:
     capsule = staged.capsule
     inference = capsule.inference

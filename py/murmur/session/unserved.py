@@ -31,12 +31,8 @@ def unserved(capsule: Capsule) -> Iterator[str]:
     """The dotted fields of `capsule` that nothing acts on yet."""
     yield from _capabilities(capsule)
     yield from _inference(capsule)
-    if capsule.observability.otel_endpoint:
-        yield "observability.otel_endpoint"
     if capsule.exports.peer_files:
         yield "exports.peer_files"
-    if capsule.control:
-        yield "control"
 
 
 def _capabilities(capsule: Capsule) -> Iterator[str]:
@@ -57,7 +53,5 @@ def _inference(capsule: Capsule) -> Iterator[str]:
         return
     if inference.transport == "process":
         yield "inference.transport: process"
-    if inference.alternates:
-        yield "inference.alternates"
     if inference.max_session_tokens is not None:
         yield "inference.max_session_tokens"

@@ -20,6 +20,7 @@ from murmur.trace.catalogue import Event, Kind, Parent
 from murmur.trace.counters import Counts
 from murmur.trace.events import EVENTS
 from murmur.trace.redaction import Redactor
+from murmur.trace.spans import Spans
 
 TRACE_FILE: Final = "trace.jsonl"
 
@@ -49,6 +50,21 @@ class TraceWriter:
         self._task_node: str | None = None
         self._turn_node: str | None = None
         self._plan_node: str | None = None
+        self._spans: Spans | None = None
+        self._call_ms = 0
+
+    def export(self, spans: Spans) -> None:
+        """From now on every line that is written becomes a span there, where it is one."""
+        self._spans = spans
+
+    @property
+    def traceparent(self) -> str | None:
+        """The header of A2A requests that the running task makes; None where spans go nowhere."""
+        return None if self._spans is None else self._spans.traceparent
+
+    def model_call_took(self, seconds: float) -> None:
+        """How long the newest model call took: no line says it, spans do."""
+        self._call_ms = round(seconds * 1000)
 
     def write(self, event: str, /, **fields: Any) -> str:
         """Writes one line and returns its `event_id`.
@@ -70,6 +86,8 @@ class TraceWriter:
             }
             self._append(_line({**envelope, **payload}))
             self._advance(event, event_id, payload)
+        if self._spans is not None:
+            self._spans.observe(event, payload, self._call_ms)
         return event_id
 
     def write_aside(self, event: str, /, **fields: Any) -> MurmurError | None:

@@ -54,7 +54,8 @@ class MessageSending:
             host = url.hostname or ""
             if allows(self._rules, url.scheme, host, port) is None:
                 return Err(f"network policy: {peer} is not in capabilities.network.allow")
-            result = self._exchange(url, host, port, message, question.deadline)
+            traceparent = self._trace.traceparent
+            result = self._exchange(url, host, port, message, traceparent, question.deadline)
             task = _task(result, message)
         except _Unsent as unsent:
             return Err(str(unsent))
@@ -64,13 +65,19 @@ class MessageSending:
             message_id=message["message-id"],
             task_id=task["task-id"],
             context_id=task["context-id"],
-            traceparent=None,
+            traceparent=traceparent,
             trust=_TRUST,
         )
         return Ok(task)
 
     def _exchange(
-        self, url: SplitResult, host: str, port: int, message: dict[str, Any], deadline: float
+        self,
+        url: SplitResult,
+        host: str,
+        port: int,
+        message: dict[str, Any],
+        traceparent: str | None,
+        deadline: float,
     ) -> dict[str, Any]:
         """The result of SendMessage. Raises _Unsent."""
         try:
@@ -80,6 +87,7 @@ class MessageSending:
                     "a2a-version": "1.0",
                     "x-murmur-task-origin": "peer",
                     "x-murmur-task-trust": _TRUST,
+                    **({} if traceparent is None else {"traceparent": traceparent}),
                 }
                 connection.request("POST", url.path or "/", _body(message), headers)
                 response = connection.getresponse()
