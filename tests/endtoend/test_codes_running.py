@@ -67,3 +67,25 @@ def test_e_cap_007_refuses_a_root_that_leads_out_of_the_work_folder(
     # A root that is not there yet is fine.
     (project / "work" / "out").unlink()
     assert place.mur("run", "--task", "go", "--workdir", "work", cwd=project).returncode == 0
+
+
+def test_e_run_041_ends_a_launch_whose_control_token_cannot_be_kept(
+    place: Place, project: Path
+) -> None:
+    control = {"settings": ["inference.max_tokens"]}
+    write_manifest(project, replay([{"text": "done"}], control=control))
+    folder = place.home / ".murmur" / "running"
+    aside = folder.with_name("aside")
+    if folder.exists():
+        folder.rename(aside)
+    folder.write_text("")
+    try:
+        done = place.mur("run", "--task", "go", cwd=project)
+    finally:
+        folder.unlink()
+        if aside.exists():
+            aside.rename(folder)
+    assert (done.returncode, done.stdout) == (1, "status:  failed\n")
+    last = done.stderr.splitlines()[-2]
+    assert last.startswith(f"error[E-RUN-041]: the control token file {folder}/ses_")
+    assert "ctl1." not in done.stderr

@@ -3,12 +3,13 @@
 import os
 from typing import TYPE_CHECKING
 
-from murmur.core.diagnostics import warning
+from murmur.core.diagnostics import error, warning
 from murmur.core.streams import emit, report
 
 if TYPE_CHECKING:
     import socket
 
+    from murmur.door.control import ControlSurface
     from murmur.door.planes import Planes
     from murmur.door.server import DoorServer
     from murmur.door.tokens import DoorTokens
@@ -62,11 +63,35 @@ async def open_door(session: "Session", listener: "socket.socket", url: str) -> 
         planes=capsule.exports.planes,
         conversation_mode=staged.prepared.lifecycle.conversation,
     )
-    door = DoorServer(session.board, card, listener, tokens, _planes(session))
+    control = _control(session)
+    door = DoorServer(session.board, card, listener, tokens, _planes(session), control)
     await door.start()
     _write_record(staged, url, tokens)
     _announce(staged, url, tokens is not None)
     return door
+
+
+def _control(session: "Session") -> "ControlSurface | None":
+    """The control surface, its token written beside where the record will be.
+
+    None where control: lists nothing for a controller. Raises E-RUN-041.
+    """
+    from murmur.door.control import ControlSurface
+    from murmur.running.record import write_control_token
+
+    declared = session.staged.capsule.control
+    if session.controls is None or declared is None or not declared.has_surface:
+        return None
+    home = session.staged.prepared.launch.home
+    session_id = session.staged.session_id
+    token = session.controls.token
+    try:
+        write_control_token(home, session_id, token.text)
+    except OSError as failure:
+        path = home.running / f"{session_id}.control"
+        reason = failure.strerror or str(failure)
+        raise error("E-RUN-041", path=path, reason=reason) from None
+    return ControlSurface(session.controls, token)
 
 
 def _planes(session: "Session") -> "Planes":

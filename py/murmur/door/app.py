@@ -82,7 +82,9 @@ class DoorApp:
         if self._planes is not None and _beneath(target, paths.PEER):
             audience = murmur_header(request.headers, "x-murmur-audience")
             return await self._planes.answer_peer(request, target, audience)
-        if self._control is not None and _beneath(target, paths.CONTROL):
+        if _beneath(target, paths.CONTROL):
+            if self._control is None:
+                return Response(status_code=404, headers=_CLOSE)
             return await self._control.answer(request, target)
         if request.method == "GET" and target == paths.CARD:
             return _json(encode(card.public_card(self._facts)))

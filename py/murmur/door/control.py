@@ -1,15 +1,10 @@
 """The control surface: settings and secrets over HTTP, for whoever holds the control token.
 
 spec/door.md 19. The checks keep their order; what is not authenticated, or too long, is never read.
-The token's family (tag, payload and MAC domain) is this project's own choice, which the reference
-leaves open: it is not interchangeable with a door token.
 """
 
-import hashlib
-import hmac
 import ipaddress
 import json
-import os
 import re
 from typing import Any, Final, NoReturn
 from urllib.parse import unquote_to_bytes
@@ -17,40 +12,14 @@ from urllib.parse import unquote_to_bytes
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from murmur.core.control import ControlRefused, Controls, Kind
+from murmur.core.control import ControlRefused, Controls, ControlToken, Kind
 from murmur.door import paths
 from murmur.door.envelope import encode
 from murmur.door.refusing import Refusal
-from murmur.door.tokens import packed
 
-_TAG: Final = "ctl1"
-_DOMAIN: Final = b"murmur-control-token-v1\x1f"
 _MOST_SETTING: Final = 1024
 _MOST_SECRET: Final = 8192
 _DIGITS: Final = re.compile(r"[0-9]{1,19}")
-
-
-class ControlToken:
-    """The one token of a session's control surface. The key that made it is forgotten at once."""
-
-    def __init__(self, session_id: str) -> None:
-        payload = json.dumps({"session": session_id}, separators=(",", ":")).encode()
-        segment = packed(payload)
-        mac = hmac.digest(os.urandom(32), _DOMAIN + segment.encode("ascii"), hashlib.sha256)
-        self.text: Final = f"{_TAG}.{segment}.{packed(mac)}"
-
-    @property
-    def id(self) -> str:
-        """How traces name it: 16 hex digits of its SHA-256."""
-        return hashlib.sha256(self.text.encode()).hexdigest()[:16]
-
-    def proves(self, authorization: list[str]) -> bool:
-        """Whether the header lines are one `Bearer` with this token; compared in constant time."""
-        if len(authorization) != 1:
-            return False
-        scheme, _, token = authorization[0].partition(" ")
-        same = hmac.compare_digest(token.encode("utf-8", "replace"), self.text.encode())
-        return scheme.lower() == "bearer" and same
 
 
 class ControlSurface:

@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Final, Literal, Protocol
 
 from murmur.core.diagnostics import Diagnostic, error, warning
-from murmur.inference.gateway_routes import KeySource
+from murmur.inference.gateway_routes import CredentialUnavailable, KeySource
 from murmur.inference.secret import Secret
 from murmur.manifest.capsule import Gateway
 
-Source = Literal["config", "environment", "manifest", "keyless"]
-Unreadable = Literal["missing", "unreadable", "unparseable", "no_entry", "empty_entry"]
+Source = Literal["config", "environment", "manifest", "keyless", "injected"]
+Unreadable = Literal[
+    "missing", "unreadable", "unparseable", "no_entry", "empty_entry", "not_injected"
+]
 
 _REFERENCE: Final = re.compile(r"\$\{([A-Z_][A-Z0-9_]*)\}", re.ASCII)
 _LARGEST_CONFIG: Final = 1 << 20
@@ -148,6 +150,60 @@ class StoredCredential:
         elif found != self._trouble:
             self._trouble = found
             self.report(CredentialChange("config", self._name, "unreadable", reason=found))
+
+
+class InjectedCredential:
+    """A key that a controller supplies while the session runs, held in memory alone.
+
+    It is looked up nowhere. Each period without a value is reported once, when a request meets it.
+    spec/door.md 19.
+    """
+
+    source: Source = "injected"
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._secret: Secret | None = None
+        self._told = False
+        self.report: Report = ignore
+
+    @property
+    def origin(self) -> str:
+        return f"the controller, as the secret {self.name}"
+
+    @property
+    def held(self) -> bool:
+        """Whether there is a value now."""
+        return self._secret is not None
+
+    def supply(self, secret: Secret) -> None:
+        """Takes a value, in place of one that was there."""
+        self._secret, self._told = secret, False
+
+    def forget(self) -> None:
+        """Drops the value."""
+        self._secret, self._told = None, False
+
+    def current(self) -> Secret:
+        """The key. Raises CredentialUnavailable."""
+        if self._secret is None:
+            if not self._told:
+                self._told = True
+                self.report(
+                    CredentialChange("injected", self.name, "unreadable", reason="not_injected")
+                )
+            raise CredentialUnavailable(self.name)
+        return self._secret
+
+    def reread(self) -> Secret:
+        """The same: nothing else holds it. Raises CredentialUnavailable."""
+        return self.current()
+
+    def rejected(self, *, retried: bool) -> None:
+        """Reports the rejection."""
+        self.report(
+            CredentialChange("injected", self.name, "rejected", status=401, retried=retried)
+        )
 
 
 def resolve_key(

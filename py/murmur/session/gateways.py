@@ -8,7 +8,12 @@ import dataclasses
 from collections.abc import Mapping
 
 from murmur.core.diagnostics import Diagnostic, MurmurError, error
-from murmur.inference.credentials import Credential, resolve_key
+from murmur.inference.credentials import (
+    Credential,
+    InjectedCredential,
+    referenced_variable,
+    resolve_key,
+)
 from murmur.inference.gateway_routes import GatewayTarget
 from murmur.inference.limits import (
     NO_MODEL,
@@ -18,7 +23,7 @@ from murmur.inference.limits import (
     resolve_limits,
 )
 from murmur.manifest.artifact import ArtifactManifest, upstream_auth_of
-from murmur.manifest.capsule import ArtifactEntry, LoadedCapsule
+from murmur.manifest.capsule import ArtifactEntry, Capsule, LoadedCapsule
 from murmur.manifest.checks import drivers_of
 from murmur.manifest.document import Path
 from murmur.manifest.endpoint import parse_endpoint
@@ -97,6 +102,15 @@ def _resolve(
     launch = prepared.launch
     field: Path = ("artifacts", index, "gateway", "api_key")
     auth = upstream_auth_of(manifest, entry.label)
+    injected = _injected(prepared.capsule, entry)
+    if injected is not None:
+        target = GatewayTarget(
+            endpoint=parse_endpoint(entry.gateway.endpoint),
+            header=auth.header,
+            value_template=auth.value,
+            key=injected,
+        )
+        return EntryGateway(entry.name, target, injected, injected.source, metered), ()
     resolved = resolve_key(
         entry.gateway,
         artifact=entry.label,
@@ -117,6 +131,13 @@ def _resolve(
     )
 
 
+def _injected(capsule: Capsule, entry: ArtifactEntry) -> InjectedCredential | None:
+    """The key of an entry that a controller is to supply: it is looked up nowhere."""
+    secrets = capsule.control.secrets if capsule.control is not None else ()
+    name = referenced_variable(entry.gateway.api_key) if entry.gateway is not None else None
+    return InjectedCredential(name) if name is not None and name in secrets else None
+
+
 def foresee_keys(
     loaded: LoadedCapsule, launch: Launch
 ) -> tuple[list[Diagnostic], list[MurmurError]]:
@@ -127,7 +148,7 @@ def foresee_keys(
     warnings: list[Diagnostic] = []
     refusals: list[MurmurError] = []
     for index, entry in enumerate(loaded.capsule.artifacts):
-        if entry.gateway is None:
+        if entry.gateway is None or _injected(loaded.capsule, entry) is not None:
             continue
         field: Path = ("artifacts", index, "gateway", "api_key")
         try:
@@ -170,3 +191,23 @@ def driver_limits(
         choice = Choice("compaction", entry.name, entry.version, compaction.model or model)
         check_budget(limits, choice, compaction.max_tokens)
     return limits, warnings
+
+
+def alternate_limits(
+    prepared: Prepared, manifests: Mapping[str, ArtifactManifest]
+) -> tuple[dict[str, ModelLimits], list[Diagnostic]]:
+    """The model limits of every alternate, by its name. Raises and warns as `driver_limits`."""
+    inference = prepared.capsule.inference
+    found: dict[str, ModelLimits] = {}
+    warnings: list[Diagnostic] = []
+    for each in inference.alternates if inference is not None else ():
+        entry = prepared.capsule.artifact(each.driver.artifact)
+        assert entry is not None
+        found[each.name], told = resolve_limits(
+            Choice(each.name, entry.name, entry.version, each.model),
+            manifests[entry.name].models,
+            max_tokens=inference.max_tokens if inference is not None else None,
+            context_max_tokens=prepared.capsule.context.max_tokens,
+        )
+        warnings += told
+    return found, warnings

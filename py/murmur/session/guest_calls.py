@@ -262,8 +262,12 @@ def guest_environment(
     if attached is not None:
         address = f"http://{GATEWAY_AUTHORITY}{attached.path}"
         values["MURMUR_GATEWAY_ENDPOINT"] = address
-        if entry.name == values.get("MURMUR_INFERENCE_DRIVER"):
+        if entry.runtime == "driver":
             values["MURMUR_INFERENCE_ENDPOINT"] = address
+            if entry.name != values["MURMUR_INFERENCE_DRIVER"]:
+                # An alternate's driver: the declared config is the primary's.
+                values["MURMUR_INFERENCE_DRIVER"] = entry.name
+                values.pop("MURMUR_INFERENCE_DRIVER_CONFIG", None)
     if grants.config is not None:
         values["MURMUR_ARTIFACT_CONFIG"] = grants.config
     return values

@@ -3,14 +3,19 @@
 from murmur.session.answers import RuntimeTool
 from murmur.session.background_tool import BackgroundCommandTool
 from murmur.session.commands import Commands
-from murmur.session.runtime_tools import BACKGROUND_COMMAND, SESSION_STATUS
+from murmur.session.control import SessionControls
+from murmur.session.runtime_tools import BACKGROUND_COMMAND, SESSION_STATUS, SWITCH_DRIVER
 from murmur.session.stage import Staged
 from murmur.session.status import SessionStatus
+from murmur.session.switch_driver import SwitchDriver
 from murmur.trace.writer import TraceWriter
 
 
 def provided_tools(
-    staged: Staged, commands: Commands | None, trace: TraceWriter
+    staged: Staged,
+    commands: Commands | None,
+    trace: TraceWriter,
+    controls: SessionControls | None = None,
 ) -> dict[str, RuntimeTool]:
     """The runtime's own tools by name, for an agent capsule."""
     inference = staged.capsule.inference
@@ -30,4 +35,6 @@ def provided_tools(
         answering[BACKGROUND_COMMAND] = BackgroundCommandTool(
             commands.background, str(staged.directories.records)
         )
+    if controls is not None:
+        answering[SWITCH_DRIVER] = SwitchDriver(controls)
     return answering

@@ -16,6 +16,7 @@ SESSION_STATUS: Final = "session-status"
 SHARE_FILE: Final = "share-file"
 FETCH_PEER_FILE: Final = "fetch-peer-file"
 SUBMIT_PLAN: Final = "submit-plan"
+SWITCH_DRIVER: Final = "switch-driver"
 
 _TEXT: Final = {"type": "string"}
 
@@ -75,6 +76,15 @@ _PROVIDED: Final = (
         lambda capsule: capsule.capabilities.peer_fetch is not None,
         {"peer": _TEXT, "handle": _TEXT},
         ("peer", "handle"),
+    ),
+    _Provided(
+        SWITCH_DRIVER,
+        "Change which model answers from the next turn on, to one of the session's driver "
+        "choices: primary, or an alternate by its name.",
+        "control.agent_settings",
+        lambda capsule: capsule.control is not None and bool(capsule.control.agent_settings),
+        {"driver": {"type": "string", "description": "the name of a driver choice"}},
+        ("driver",),
     ),
     _Provided(
         SUBMIT_PLAN,

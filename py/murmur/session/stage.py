@@ -33,7 +33,12 @@ from murmur.session.directories import (
     sweep_dead_sessions,
 )
 from murmur.session.exports import check_export_roots
-from murmur.session.gateways import EntryGateway, driver_limits, resolve_gateways
+from murmur.session.gateways import (
+    EntryGateway,
+    alternate_limits,
+    driver_limits,
+    resolve_gateways,
+)
 from murmur.session.hooks.contracts import compacts, staged_hooks
 from murmur.session.hooks.folders import HookFolders, close_hook_folders, open_hook_folders
 from murmur.session.inventory import Tool, by_name, shell_tool
@@ -71,6 +76,7 @@ class Staged:
     containment: Containment
     gateways: Mapping[str, EntryGateway]
     limits: ModelLimits
+    alternate_limits: Mapping[str, ModelLimits]
     prompt: ConfiguredPrompt
     script: Script | None
     hook_folders: HookFolders
@@ -176,6 +182,7 @@ def stage(prepared: Prepared, guests: Guests) -> Staged:
                 *warnings,
                 *gateway_warnings,
                 *limit_warnings,
+                *alternate_warnings,
             ),
         )
         write_runtime_files(staged)
