@@ -161,6 +161,26 @@ def exchanged(left: str, right: str) -> object:
     return call(316, 276, -100, left.encode(), -100, right.encode(), 2)
 
 
+def mapped_writable(path: str) -> str:
+    """A shared mapping that writes to a file which may only be read."""
+    held = os.open(path, os.O_RDONLY)
+    mmap.mmap(held, 0, flags=mmap.MAP_SHARED, prot=mmap.PROT_READ | mmap.PROT_WRITE)
+    return "mapped"
+
+
+def dirty_pipe(path: str) -> str:
+    """Writes into a page that a pipe shares with a read-only file, where the kernel forgets to
+    ask; what the file holds then."""
+    reading, writing = os.pipe()
+    room = fcntl.fcntl(writing, fcntl.F_GETPIPE_SZ)
+    os.write(writing, bytes(room))
+    os.read(reading, room)
+    with open(path, "rb") as file:
+        os.splice(file.fileno(), writing, 1, offset_src=0)
+    os.write(writing, b"XX")
+    return text(path)
+
+
 def swapped(path: str, seconds: float = 0.5) -> list[str]:
     """What a name comes to while it is a file and a link out, in turns."""
     seen = set()

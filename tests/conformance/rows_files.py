@@ -74,6 +74,10 @@ ROWS: Final[tuple[Row, ...]] = (
                 'os.stat("<base>/other/record.json").st_size > 0', True, "ENOENT"
             ),
             "access-outside-workdir": ('os.access("/etc/hostname", os.R_OK)', True, False),
+            "watch-outside-workdir": (
+                'call(254, 27, call(294, 26, 0), b"<base>/other", 2) > 0', True, "ENOENT"
+            ),
+            "size-of-the-file-system": ('os.statvfs("<base>/other").f_bsize > 0', True, "ENOENT"),
             "real-path-of-secret": ('os.stat("<base>/other").st_nlink > 0', True, "ENOENT"),
         },
     ),
@@ -94,6 +98,9 @@ ROWS: Final[tuple[Row, ...]] = (
             "write-program": ('opened("/bin/sh", os.O_WRONLY)', (*REFUSED, "ETXTBSY")),
             "write-runtime-folder": ('written("<base>/runtime/made")', REFUSED),
             "write-task": ('opened("<base>/runtime/task.md", os.O_WRONLY)', REFUSED),
+            "write-by-mapping": ('mapped_writable("<base>/runtime/task.md")', "EACCES"),
+            # CVE-2022-0847.
+            "write-by-pipe": ('dirty_pipe("<base>/runtime/task.md")', "the task"),
             "shared-memory-folder": ('written("/dev/shm/murmur-escape")', REFUSED),
             "records-append": (
                 'opened("<base>/records/trace.jsonl", os.O_WRONLY | os.O_APPEND)', REFUSED

@@ -12,7 +12,7 @@ _DEVICES: Final = (
     "mem", "kmem", "port", "kmsg", "kvm", "fuse", "net/tun", "loop-control", "loop0", "vhost-net",
     "vhost-vsock", "userfaultfd", "mapper/control", "dri/card0", "snd/timer", "uinput", "watchdog",
     "hpet", "nvram", "rtc0", "sda", "vda", "console", "tty0", "tty1", "vcs", "hwrng", "mcelog",
-    "cpu/0/msr", "btrfs-control", "snapshot", "autofs", "ppp", "input/event0", "ttyS0",
+    "cpu/0/msr", "btrfs-control", "snapshot", "autofs", "ppp", "input/event0", "ttyS0", "pts/0",
 )  # fmt: skip
 
 _SETTINGS: Final = (
@@ -161,6 +161,10 @@ ROWS: Final[tuple[Row, ...]] = (
                 'if l.startswith("Cap"))',
                 0,
             ),
+            "ambient-capability": ("call(157, 167, 47, 2, 21, 0, 0)", "EPERM"),
+            "keep-capabilities": ("call(157, 167, 28, 0x2f, 0, 0, 0)", "EPERM"),
+            "new-privileges-again": ("call(157, 167, 38, 0, 0, 0, 0)", "EINVAL"),
+            "memory-map-forged": ("call(157, 167, 35, 1, 4096, 0, 0)", "EPERM"),
             "become-somebody": ("os.setresuid(12345, 12345, 12345)", ("EPERM", "EINVAL")),
             "join-a-group": ("os.setgroups([12345])", ("EPERM", "EINVAL")),
             "more-files": ("resource.setrlimit(resource.RLIMIT_NOFILE, (1 << 20, 1 << 20))",

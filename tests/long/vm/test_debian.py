@@ -6,9 +6,12 @@ The machines of every day have cgroup v1 and a newer Landlock; this one has cgro
 import os
 import pwd
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 RUN = Path("tools/vm/run.py")
 SUITES = ("tests/conformance", "py/murmur/sandbox/tests")
@@ -58,6 +61,23 @@ def test_the_machine_is_another_kind_of_host() -> None:
     assert "landlock ok 2" in said.stdout
     for stage in ("network", "mounts", "proc", "sealed"):
         assert f"{stage} ok" in said.stdout, said.stdout
+
+
+ATTACHING = """
+cp "$MURMUR_SANDBOX_HELPER" /usr/local/bin/mur-sandbox
+sed -e /^abi/d -e '/^  userns,/d' packaging/apparmor/mur-sealed > /tmp/mur-sealed
+apparmor_parser -K -r /tmp/mur-sealed && /usr/local/bin/mur-sandbox probe
+"""
+
+
+def test_the_profile_attaches_to_the_helper_where_it_is_installed() -> None:
+    """Without two lines that Debian's AppArmor does not know: what they allow is not refused."""
+    if shutil.which("apparmor_parser", path="/usr/sbin:/sbin:/usr/bin") is None:
+        pytest.skip("needs apparmor_parser")
+    said = inside("sh", "-c", ATTACHING)
+    assert said.returncode == 0, said.stdout + said.stderr
+    assert "label mur-sealed (unconfined)" in said.stdout, said.stdout
+    assert "sealed ok" in said.stdout
 
 
 def test_containment_holds_there() -> None:
