@@ -85,6 +85,8 @@ def test_w_sec_012_names_each_helper_that_a_compiler_may_not_execute(ground: Gro
     told = [each for each in done.stderr.splitlines() if "W-SEC-012" in each]
     assert not [each for each in told if "helper as (" in each]
     assert "W-SEC-012" not in ground.run(PATH=SEARCH).stderr
+    ground.capsule(capabilities={"shell": {"allow": ["gcc"]}, "containment": "sealed"})
+    assert "W-SEC-012" in ground.mur("doctor", PATH=SEARCH).stderr
 
 
 def test_w_sec_029_says_which_driver_could_not_be_asked(ground: Ground) -> None:

@@ -1,14 +1,21 @@
 """A session below `sealed`, from its floor to its end. spec/containment.md 4, 6 and 13 to 16."""
 
+import hashlib
 import json
 import os
 import shutil
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from murmur.manifest.programs import Download
+from murmur.store.content import Content
+from murmur.store.platforms import host_platform
+from murmur.store.programs import ProgramStore
 from tests.endtoend.capsule import Place, read_trace, replay, shell_turn, write_manifest
 
 TOOLS = ["bash", "cat", "ls", "id", "python3"]
@@ -44,6 +51,7 @@ def sealed_run(
     shell: dict[str, Any] | None = None,
     floor: str = "sealed",
     path: str = SEARCH,
+    extra: Sequence[dict[str, Any]] = (),
     **more: Any,
 ) -> Run:
     """Runs shell calls one after another below a floor; skips where this host cannot reach it."""
@@ -51,6 +59,7 @@ def sealed_run(
     granted: dict[str, Any] = {"shell": {"allow": TOOLS, **(shell or {})}, "containment": floor}
     granted |= more
     manifest = replay([*turns, {"text": "done"}], capabilities=granted)
+    manifest["artifacts"] += extra
     manifest["trace"] = {"capture": "content"}
     manifest["lifecycle"] = {"shell_grace_secs": 90}
     write_manifest(project, manifest)
@@ -218,3 +227,68 @@ def test_unix_sockets_are_there_where_they_are_granted(
         "made" in sealed_run(place, project, [("python3", text)], None, floor, **granted).outputs[0]
     )
     assert "made\n" not in sealed_run(place, project, [("python3", text)], None, floor).outputs[0]
+
+
+@pytest.fixture(scope="module")
+def needy_tool(place: Place, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Publishes the editor with a `programs:` block; the digest of the download that it pins."""
+    project = tmp_path_factory.mktemp("needy")
+    data = Path("/usr/bin/env").read_bytes()
+    pinned = hashlib.sha256(data).hexdigest()
+    download = {
+        "platform": host_platform(),
+        "url": "https://x.example/mine",
+        "sha256": pinned,
+    }
+    [editor] = Path(os.environ["MURMUR_TEST_ARTIFACTS"]).absolute().glob("tool-editor-*.mur.zip")
+    copy = project / "tool-needy-0.1.0.mur.zip"
+    with zipfile.ZipFile(editor) as source, zipfile.ZipFile(copy, "w") as made:
+        for entry in source.infolist():
+            content = source.read(entry)
+            if entry.filename == "murmur.yaml":
+                manifest = yaml.safe_load(content)
+                manifest["name"] = "tool-needy"
+                manifest["programs"] = {
+                    "mine": {"download": [download]},
+                    "cat": {"needs": [{"etc": "hostname"}, {"library": "libc.so.6"}]},
+                    "absent": {"needs": [{"etc": "hosts"}]},
+                }
+                content = yaml.safe_dump(manifest).encode()
+            made.writestr(entry.filename, content)
+    done = place.mur("publish", str(copy), cwd=project)
+    assert done.returncode == 0, done.stderr
+    store = ProgramStore(place.home / ".murmur" / "programs")
+    wanted = Download(download["platform"], download["url"], pinned)
+    store.commit(store.stage(wanted, "mine", Content.of(data)))
+    return pinned
+
+
+@pytest.mark.parametrize("floor", ["scoped", "sealed"])
+def test_a_tools_programs_have_what_they_need_and_run_from_the_store(
+    place: Place, project: Path, needy_tool: str, floor: str
+) -> None:
+    if not Path("/etc/hostname").exists():
+        pytest.skip("no /etc/hostname here")
+    commands = [("cat", "/etc/hostname"), ("mine", "-i A=pinned"), ("cat", "/etc/issue")]
+    artifacts = [{"name": "local/tool-needy", "version": "0.1.0", "runtime": "tool"}]
+    run = sealed_run(place, project, commands, {"allow": ["cat", "mine"]}, floor, extra=artifacts)
+    assert run.done.returncode == 0, run.done.stderr
+    assert Path("/etc/hostname").read_text().strip() in run.outputs[0]
+    assert "A=pinned\n" in run.outputs[1].replace("-i A=pinned\n", "", 1), run.outputs[1]
+    assert "Exit code: 1" in run.outputs[2]
+    granted = run.start["effective_grants"]
+    needs = {each["path"] for each in granted["declared_needs"]}
+    assert "/etc/hostname" in needs and any("libc.so" in each for each in needs)
+    assert "/etc/hosts" not in needs
+    [row] = granted["pinned_programs"]
+    assert (row["artifact"], row["program"], row["source"]) == (
+        "local/tool-needy",
+        "mine",
+        "pinned",
+    )
+    assert row["sha256"] == needy_tool and row["path"].startswith(f"{place.home}/.murmur/programs/")
+    explained = place.mur("run", "--explain-scope", "--json", cwd=project, environ={"PATH": SEARCH})
+    assert json.loads(explained.stdout) == granted
+    shown = place.mur("run", "--explain-scope", cwd=project, environ={"PATH": SEARCH}).stdout
+    assert "    - local/tool-needy: /etc/hostname" in shown
+    assert f"    - local/tool-needy: mine ({row['platform']}): pinned, {row['path']}" in shown

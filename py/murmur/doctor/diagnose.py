@@ -34,7 +34,7 @@ from murmur.store.platforms import host_platform
 from murmur.store.stores import Store, global_store, project_store
 
 # Of the warnings that the containment decision makes, those that doctor prints too (5.6, "dr").
-_OF_HOST: Final = frozenset(("W-SEC-013",))
+_OF_HOST: Final = frozenset(("W-SEC-012", "W-SEC-013", "W-SEC-029"))
 _MANIFEST: Final = "murmur.yaml"
 
 

@@ -160,6 +160,13 @@ def closure(paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(seen - roots))
 
 
+def find_library(name: str, path: str) -> str | None:
+    """Where the loader finds a library of that name for the program at `path`; None if nowhere."""
+    facts = read_elf(path)
+    found = None if facts is None else _find(name, _folders(facts, path))
+    return found if found is not None and _is_elf(found) else None
+
+
 def _is_elf(path: str) -> bool:
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):

@@ -9,9 +9,17 @@ from murmur.core.config import HostPath
 from murmur.core.safefs import Root
 from murmur.manifest.grants import InterpreterRuntime, StagedRuntime
 from murmur.sandbox import identity, interpreters, rights, widening
-from murmur.sandbox.binaries import Binary, at_path, resolve
+from murmur.sandbox.binaries import Binary, at_path, inside, resolve
 from murmur.sandbox.interpreters import Runtime
 from murmur.sandbox.launchspec import Limit, Rule, Tree
+from murmur.sandbox.needs import (
+    NeedGrant,
+    ProgramOutcome,
+    ToolProgram,
+    choose_programs,
+    pinned_grants,
+    resolve_needs,
+)
 from murmur.sandbox.probe import MECHANISMS, HostReading, Tier
 from murmur.sandbox.resources import Resources
 from murmur.sandbox.resources import limits as process_limits
@@ -88,7 +96,7 @@ class Demands:
     """What capsule and operator declare for commands.
 
     `sealed`: the floor in force asks for a composed root. `murmur_home` is `~/.murmur` and `home`
-    the operator's home, which `host_paths` are judged by. `needs` are what tools' programs need.
+    the operator's home, which `host_paths` are judged by. `programs` are those of its tools.
     `natives` are the canonical paths of native tools in the runtime directory, which are started
     by those paths.
     """
@@ -104,7 +112,7 @@ class Demands:
     host_paths: tuple[HostPath, ...] = ()
     murmur_home: str = ""
     home: str = ""
-    needs: tuple[PathGrant, ...] = ()
+    programs: tuple[ToolProgram, ...] = ()
     natives: tuple[str, ...] = ()
 
 
@@ -130,6 +138,8 @@ class CommandPolicy:
     trust_store: tuple[str, ...]
     name_resolution: tuple[str, ...]
     host_paths: tuple[HostPathGrant, ...]
+    needs: tuple[NeedGrant, ...]
+    programs: tuple[ProgramOutcome, ...]
     trees: tuple[Tree, ...]
     rules: tuple[Rule, ...]
     limits: tuple[Limit, ...]
@@ -166,6 +176,8 @@ class Foreseen:
     trust_store: tuple[str, ...]
     name_resolution: tuple[str, ...]
     host_paths: tuple[HostPathGrant, ...]
+    needs: tuple[NeedGrant, ...]
+    programs: tuple[ProgramOutcome, ...]
 
 
 def applied_tier(reading: HostReading, *, sealed: bool) -> Tier:
@@ -189,6 +201,12 @@ def foresee(
     tier = applied_tier(reading, sealed=demands.sealed)
     contained = tier != "Environment-only"
     binaries = resolve(demands.shell_allow, path, tuple(writable))
+    programs = choose_programs(demands.programs, binaries)
+    binaries |= {
+        each.program: dataclasses.replace(at_path(each.path), name=each.program)
+        for each in programs
+        if each.source == "pinned" and each.path is not None and not inside(each.path, writable)
+    }
     binaries |= {program: at_path(program) for program in demands.natives}
     loaders = tuple(name for name in binaries if loads_native_code(name, binaries[name].path))
     sealed = tier == "Sealed"
@@ -208,6 +226,8 @@ def foresee(
         host_paths=widening.host_path_grants(
             demands.host_paths, tier, writable, demands.murmur_home, demands.home
         ),
+        needs=resolve_needs(demands.programs, binaries, _existing(TRUST_STORES)),
+        programs=programs,
     )
 
 
@@ -269,7 +289,8 @@ def _grants(demands: Demands, seen: Foreseen) -> tuple[PathGrant, ...]:
         *(widening.grant(path) for path in seen.trust_store),
         *(names if seen.tier != "Sealed" else ()),
         *(each.grant for each in seen.host_paths if each.mechanism != "none"),
-        *demands.needs,
+        *(each.grant for each in seen.needs),
+        *pinned_grants(seen.programs),
     )
 
 

@@ -9,12 +9,14 @@ from murmur.core.diagnostics import error
 from murmur.core.safefs import Root, open_root
 from murmur.sandbox import identity
 from murmur.sandbox.egress.name_service import resolv_conf
+from murmur.sandbox.needs import ToolProgram
 from murmur.sandbox.policy import CommandPolicy, Folders, UnusableFolder, derive
 from murmur.sandbox.widening import UnusableGrant
 from murmur.session.demands import command_demands
 from murmur.session.entrypoints import DEFAULT_PATH
 from murmur.session.native_tools import program_paths
 from murmur.session.stage import Staged
+from murmur.session.tool_programs import tool_programs
 
 
 def command_policy(staged: Staged) -> CommandPolicy:
@@ -26,7 +28,11 @@ def command_policy(staged: Staged) -> CommandPolicy:
     directories = staged.directories
     launch = staged.prepared.launch
     demands = command_demands(
-        staged.capsule, staged.containment, staged.prepared.config, launch.home
+        staged.capsule,
+        staged.containment,
+        staged.prepared.config,
+        launch.home,
+        _programs(staged),
     )
     natives = program_paths(directories, staged.artifacts.values()).values()
     demands = dataclasses.replace(demands, natives=tuple(map(os.path.realpath, natives)))
@@ -62,6 +68,13 @@ def command_policy(staged: Staged) -> CommandPolicy:
             reason=str(failure),
             hint="run mur as the folder's owner, or give --workdir another folder",
         ) from None
+
+
+def _programs(staged: Staged) -> tuple[ToolProgram, ...]:
+    """The programs of the staged tools."""
+    manifests = {name: each.manifest for name, each in staged.artifacts.items()}
+    prepared = staged.prepared
+    return tool_programs(staged.capsule, manifests, prepared.lock, prepared.launch.home)
 
 
 def _identity(staged: Staged) -> str:

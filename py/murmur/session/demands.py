@@ -10,14 +10,19 @@ from murmur.core.home import Home
 from murmur.manifest import limits
 from murmur.manifest.capsule import Capsule
 from murmur.sandbox import resources
+from murmur.sandbox.needs import ToolProgram
 from murmur.sandbox.policy import Demands
 from murmur.session.containment import Containment
 
 
 def command_demands(
-    capsule: Capsule, containment: Containment, config: Config, home: Home
+    capsule: Capsule,
+    containment: Containment,
+    config: Config,
+    home: Home,
+    programs: tuple[ToolProgram, ...],
 ) -> Demands:
-    """What the capsule declares and the operator grants."""
+    """What the capsule declares and the operator grants; `programs` are those of its tools."""
     granted = capsule.capabilities
     shell = granted.shell
     return Demands(
@@ -32,6 +37,7 @@ def command_demands(
         host_paths=config.host_paths,
         murmur_home=str(home.root),
         home=str(home.root.parent),
+        programs=programs,
     )
 
 

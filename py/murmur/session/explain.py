@@ -34,6 +34,7 @@ from murmur.session.scope.bounds import Preview, preview_bounds
 from murmur.session.scope.model import SESSION_ID, ScopeReport
 from murmur.session.scope.report import Subject, scope_report
 from murmur.session.scope.routes import foreseen_guests
+from murmur.session.tool_programs import installed_programs
 from murmur.session.unserved import unserved, unserved_refusal
 
 
@@ -50,7 +51,8 @@ class Explained:
 
 
 def explain(launch: Launch) -> Explained:
-    """The report of a launch; reads no store and no lock, and makes nothing.
+    """The report of a launch; makes nothing, and reads of stores and lock what tools' programs
+    need, where they are installed.
 
     Raises E-MAN-*, E-CAP-002, 009, 010, 013, 016, 018 and 020, and E-IO-003 for a configuration or
     a flag's value.
@@ -81,6 +83,7 @@ def explain_examined(examined: Examined, shapes: Shapes, place: WorkPlace) -> Ex
         config=examined.config,
         scopes=shapes.scopes,
         environ=launch.environ,
+        programs=installed_programs(capsule, launch),
     )
     lockdown = find_guest_lockdown(containment.helper) is not None
     preview = preview_bounds(capsule, examined.config, str(place.work_folder(SESSION_ID)))

@@ -55,6 +55,23 @@ class ProgramStore:
         """Where the executable of a stored download is, or would be."""
         return self.path / download.sha256 / "bin" / name
 
+    def ready(self, download: Download, name: str) -> Path | None:
+        """The executable of a stored download, as a launch takes it: by its record, unhashed."""
+        try:
+            with self._open() as store, store.sub(download.sha256) as folder:
+                record = json.loads(folder.read_bytes(_RECORD, _RECORD_LIMIT))
+                if record["sha256"] != download.sha256:
+                    return None
+                with folder.sub("bin") as programs:
+                    target = os.readlink(name, dir_fd=programs.fileno())
+                status = folder.status(target.removeprefix("../"))
+                inside = target.startswith("../files/") and ".." not in target[3:].split("/")
+                if not inside or status is None or not stat.S_ISREG(status.st_mode):
+                    return None
+                return self.program(download, name) if status.st_mode & 0o100 else None
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return None
+
     def holds(self, download: Download, name: str) -> bool:
         """Whether the download is there under that name, with every file as it was unpacked."""
         try:

@@ -103,12 +103,16 @@ class DeclaredNeed:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PinnedProgram:
-    """A program of the program store that a tool runs. Formations digest A15."""
+    """A program that a tool pins a download of, and the copy a session runs. Digest A15."""
 
     artifact: str
     program: str
     platform: str
-    source: str
+    source: Literal["host", "pinned", "missing"]
+    path: str | None = dataclasses.field(default=None, metadata={OPTIONAL: True})
+    url: str | None = dataclasses.field(default=None, metadata={OPTIONAL: True})
+    sha256: str | None = dataclasses.field(default=None, metadata={OPTIONAL: True})
+    reason: str | None = dataclasses.field(default=None, metadata={OPTIONAL: True})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

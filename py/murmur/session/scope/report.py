@@ -16,6 +16,7 @@ from murmur.manifest.capsule import Capsule
 from murmur.manifest.grants import Capabilities
 from murmur.manifest.session import FileExport, PeerFileExport
 from murmur.read_only.interpreters import advisory_for
+from murmur.sandbox.needs import ToolProgram
 from murmur.sandbox.policy import Foreseen, foresee
 from murmur.sandbox.probe import MECHANISMS
 from murmur.session.containment import Containment
@@ -49,7 +50,10 @@ class Bounds:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Subject:
-    """What a report is about: a manifest in one place. `scopes` go by full artifact name."""
+    """What a report is about: a manifest in one place. `scopes` go by full artifact name.
+
+    `programs` are those of its tools, for a report that foresees.
+    """
 
     capsule: Capsule
     place: WorkPlace
@@ -58,6 +62,7 @@ class Subject:
     config: Config
     scopes: Mapping[str, str | None]
     environ: Mapping[str, str]
+    programs: tuple[ToolProgram, ...] = ()
 
     @property
     def work(self) -> str:
@@ -70,7 +75,9 @@ class Subject:
 
     def foreseen(self) -> Foreseen:
         """What host and demands decide between them; runs allowlisted interpreters to ask them."""
-        demands = command_demands(self.capsule, self.containment, self.config, self.home)
+        demands = command_demands(
+            self.capsule, self.containment, self.config, self.home, self.programs
+        )
         work = os.path.realpath(self.work)
         writable = (work, f"{self.records}/tmp", f"{self.records}/home")
         path = self.environ.get("PATH", DEFAULT_PATH)
@@ -120,8 +127,8 @@ def scope_report(
         interpreter_runtime_grants=_interpreter_grants(granted),
         derived_interpreter_runtime=_derived(seen),
         trust_store=tuple(_host_directory(path) for path in seen.trust_store) if seen else (),
-        declared_needs=(),
-        pinned_programs=(),
+        declared_needs=_needs(seen),
+        pinned_programs=_programs(seen),
         name_resolution=seen.name_resolution if seen else (),
         host_paths=_host_paths(seen),
         exports_files=_file_export(exports.files),
@@ -187,6 +194,27 @@ def _derived(seen: Foreseen | None) -> tuple[model.DerivedRuntime, ...]:
             binary, tuple(HostDirectory(folder, True) for folder in found.folders), found.files
         )
         for binary, found in seen.derived.items()
+    )
+
+
+def _needs(seen: Foreseen | None) -> tuple[model.DeclaredNeed, ...]:
+    found = seen.needs if seen is not None else ()
+    return tuple(model.DeclaredNeed(each.artifact, each.grant.path) for each in found)
+
+
+def _programs(seen: Foreseen | None) -> tuple[model.PinnedProgram, ...]:
+    return tuple(
+        model.PinnedProgram(
+            artifact=each.artifact,
+            program=each.program,
+            platform=each.download.platform,
+            source=each.source,
+            path=each.path,
+            url=each.download.url,
+            sha256=each.download.sha256,
+            reason=each.reason,
+        )
+        for each in (seen.programs if seen is not None else ())
     )
 
 

@@ -13,10 +13,10 @@ from murmur.session.scope.model import (
     HostDirectory,
     HostPath,
     KeptDirectory,
+    PinnedProgram,
     ScopeReport,
     TempDirectory,
 )
-from murmur.session.scope.unestablished import UNESTABLISHED
 
 NONE: Final = "<none>"
 RUNTIME_WRITES: Final = "paths are relative to the work folder"
@@ -137,8 +137,10 @@ def _grants(report: ScopeReport) -> list[str]:
         *_list("trust store", map(_directory, report.trust_store)),
         *_list("name resolution", report.name_resolution),
         *_list("host paths", map(_host_path, report.host_paths)),
-        f"  declared needs: {UNESTABLISHED['declared needs']}",
-        f"  pinned programs: {UNESTABLISHED['pinned programs']}",
+        *_list(
+            "declared needs", (f"{each.artifact}: {each.path}" for each in report.declared_needs)
+        ),
+        *_list("pinned programs", map(_pinned, report.pinned_programs)),
         *_list("state stores", (f"{each.artifact}: {each.store}" for each in report.state_stores)),
         *_list("artifact config", report.configured_artifacts),
         f"  plan submit: {_yes(report.plan_submit)}",
@@ -232,6 +234,12 @@ def _status(status: str, held: str | None, reason: str | None) -> str:
 
 def _directory(each: HostDirectory) -> str:
     return f"{each.path} (list_dir)" if each.list_dir else each.path
+
+
+def _pinned(each: PinnedProgram) -> str:
+    return f"{each.artifact}: {each.program} ({each.platform}): {each.source}, " + (
+        each.reason or each.path or ""
+    )
 
 
 def _host_path(each: HostPath) -> str:

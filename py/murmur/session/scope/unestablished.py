@@ -9,7 +9,5 @@ from typing import Final
 
 # Block of --explain-scope or doctor -> the line that stands in it.
 UNESTABLISHED: Final[dict[str, str]] = {
-    "declared needs": "this build does not establish what the programs of its tools need",
-    "pinned programs": "this build does not establish the pinned programs of its tools",
     "roster": "this build does not establish roster admission",
 }
