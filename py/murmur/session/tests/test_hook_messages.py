@@ -11,8 +11,8 @@ from murmur.guest.calls import GuestFailure, Returned, ToolResult
 from murmur.session.hooks.answers import Fault, Output, read_answer
 from murmur.session.hooks.messages import blocks, from_hook, paired, summary_text, to_hook
 
-TEXT = [{"type": "text", "text": "hello"}]
-TOOL = {
+TEXT: list[dict[str, str]] = [{"type": "text", "text": "hello"}]
+TOOL: dict[str, Any] = {
     "id": "msg_t",
     "role": "tool",
     "tool_call_id": "c1",

@@ -34,7 +34,12 @@ def test_a_full_queue_drops_and_counts() -> None:
     gate = threading.Event()
     queue = HookQueue("h", "drop", depth=2)
     taken = threading.Event()
-    queue.put(lambda: (taken.set(), gate.wait(10)))
+
+    def busy() -> None:
+        taken.set()
+        gate.wait(10)
+
+    queue.put(busy)
     assert taken.wait(10)
     assert [queue.put(lambda: None) for _ in range(4)] == [True, True, False, False]
     assert queue.dropped == 2
