@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from murmur.cli.run import _check_installation
+from murmur.cli.launching import _check_installation
 from murmur.core.installation import Installation
 
 
