@@ -6,7 +6,7 @@ import os
 import stat
 import struct
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 _PT_LOAD: Final = 1
@@ -126,44 +126,51 @@ def _file_offset(loads: list[tuple[int, int, int]], address: int) -> int:
     raise ValueError("an address outside every segment")
 
 
-def closure(paths: Iterable[str]) -> tuple[str, ...]:
+def closure(paths: Iterable[str], known: Mapping[str, Elf] = {}) -> tuple[str, ...]:
     """The canonical files that these ELF files load, loaders included, themselves not, sorted.
 
     Breadth-first; the first folder that has a name wins; a name that cannot be found shrinks the
     closure and fails nothing. A module says itself what it needs, so only ELF files are believed:
-    one could as well name a key of the operator's.
+    one could as well name a key of the operator's. `known` are facts that need no reading.
     """
-    roots = {os.path.realpath(path) for path in paths}
+    roots = {path if path in known else os.path.realpath(path) for path in paths}
     queue = deque(sorted(roots))
     seen = set(queue)
+    # Modules by the hundred ask for the same few libraries.
+    looked: set[tuple[str, tuple[str, ...]]] = set()
 
-    def visit(candidate: str) -> None:
-        canonical = os.path.realpath(candidate)
-        if canonical not in seen and _is_elf(canonical):
+    def visit(name: str, folders: tuple[str, ...]) -> None:
+        if (name, folders) in looked:
+            return
+        found = _find(name, (*folders, *DEFAULT_FOLDERS))
+        looked.add((name, folders))
+        canonical = None if found is None else os.path.realpath(found)
+        if canonical is None or canonical in seen:
+            return
+        if canonical in known or _is_elf(canonical):
             seen.add(canonical)
             queue.append(canonical)
 
     while queue:
         path = queue.popleft()
-        facts = read_elf(path)
+        facts = known.get(path) or read_elf(path)
         if facts is None:
             continue
         if facts.interpreter is not None:
-            visit(facts.interpreter)
+            visit(facts.interpreter, ())
         names = facts.needed
         if any(name.startswith("libc.so.") for name in names):
             names += _NSS_MODULES
+        folders = _own_folders(facts, path)
         for name in names:
-            found = _find(name, _folders(facts, path))
-            if found is not None:
-                visit(found)
+            visit(name, folders)
     return tuple(sorted(seen - roots))
 
 
 def find_library(name: str, path: str) -> str | None:
     """Where the loader finds a library of that name for the program at `path`; None if nowhere."""
     facts = read_elf(path)
-    found = None if facts is None else _find(name, _folders(facts, path))
+    found = None if facts is None else _find(name, (*_own_folders(facts, path), *DEFAULT_FOLDERS))
     return found if found is not None and _is_elf(found) else None
 
 
@@ -177,15 +184,15 @@ def _is_elf(path: str) -> bool:
         return False
 
 
-def _folders(facts: Elf, path: str) -> list[str]:
+def _own_folders(facts: Elf, path: str) -> tuple[str, ...]:
+    """Where a file says that its libraries are, before the default folders."""
     origin = os.path.dirname(path)
-    own = [
+    return tuple(
         folder.replace("${ORIGIN}", origin).replace("$ORIGIN", origin) for folder in facts.search
-    ]
-    return [*own, *DEFAULT_FOLDERS]
+    )
 
 
-def _find(name: str, folders: list[str]) -> str | None:
+def _find(name: str, folders: Iterable[str]) -> str | None:
     if "/" in name:
         return name if os.path.isfile(name) else None
     for folder in folders:

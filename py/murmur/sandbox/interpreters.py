@@ -1,25 +1,26 @@
 """What recognised interpreters read their modules from. spec/containment.md 16.
 
 An interpreter is recognised by its dynamic symbols, not by its name, and asked with a fixed
-one-line program. Answers are kept in `~/.murmur/host_facts`, one file per binary, and asked anew
-when the binary or one of the folders has changed.
+one-line program. What it said, what its folders hold and what the modules there load are kept in
+`~/.murmur/host_facts`, one record per binary, and worked out anew when one of those files has
+changed. What a session may have of it is decided each time, from the facts (spec/registry.md 16).
 """
 
 import dataclasses
 import hashlib
-import json
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from murmur.core.safefs import Root
-from murmur.sandbox import elf
+from murmur.sandbox import elf, host_facts
 from murmur.sandbox.binaries import Binary, inside
+from murmur.sandbox.elf import Elf
+from murmur.sandbox.host_facts import Stamp, stamp
 
 _TIMEOUT_S: Final = 20.0
-_FORMAT: Final = 2
-_MOST_MODULES: Final = 20_000
+_MOST_FOLDERS: Final = 20_000
 _MOST_PATH_BYTES: Final = 1 << 16
 
 # The interpreter runs uncontained here, so nothing that a command may have written is executed: no
@@ -49,6 +50,25 @@ class Runtime:
     files: tuple[str, ...]
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Folder:
+    """What one folder holds: extension modules, folders, and what its .pth files add."""
+
+    stamp: Stamp | None
+    modules: tuple[str, ...]
+    below: tuple[str, ...]
+    added: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Facts:
+    """What was worked out of a binary, whatever the session: `path` is what it printed."""
+
+    path: tuple[str, ...]
+    folders: Mapping[str, _Folder]
+    libraries: Mapping[str, Elf]
+
+
 def runtimes(
     binaries: Mapping[str, Binary], path: str, writable: Sequence[str], facts: Root | None
 ) -> dict[str, Runtime]:
@@ -62,16 +82,9 @@ def runtimes(
     found: dict[str, Runtime] = {}
     trusted = _trusted(path, writable)
     for name, binary in binaries.items():
-        answer = _remembered(binary, trusted, facts)
-        if answer is None:
-            answer = _ask(binary, trusted, writable)
-            if answer is None:
-                continue
-            _remember(binary, trusted, answer, facts)
-        folders = tuple(each for each in answer.folders if not inside(each, writable))
-        files = tuple(each for each in answer.files if not inside(each, writable))
-        if folders or files:
-            found[name] = Runtime(folders, files)
+        runtime = _runtime(binary, trusted, writable, facts)
+        if runtime is not None and (runtime.folders or runtime.files):
+            found[name] = runtime
     return found
 
 
@@ -85,6 +98,20 @@ def keep(binaries: Mapping[str, Binary], path: str, facts: Root) -> int:
     return sum(_remembered(each, trusted, facts) is not None for each in binaries.values())
 
 
+def _runtime(
+    binary: Binary, path: str, writable: Sequence[str], facts: Root | None
+) -> Runtime | None:
+    known = _remembered(binary, path, facts)
+    runtime = None if known is None else _decide(known, writable)
+    if runtime is None:
+        known = _ask(binary, path, writable)
+        if known is None:
+            return None
+        _remember(binary, path, known, facts)
+        runtime = _decide(known, writable)
+    return runtime
+
+
 def _trusted(path: str, writable: Sequence[str]) -> str:
     return ":".join(
         each
@@ -93,7 +120,7 @@ def _trusted(path: str, writable: Sequence[str]) -> str:
     )
 
 
-def _ask(binary: Binary, path: str, writable: Sequence[str]) -> Runtime | None:
+def _ask(binary: Binary, path: str, writable: Sequence[str]) -> _Facts | None:
     """What a binary reads; None for an interpreter that does not answer."""
     facts = elf.read_elf(binary.path)
     for symbol, arguments in _QUESTIONS:
@@ -101,16 +128,51 @@ def _ask(binary: Binary, path: str, writable: Sequence[str]) -> Runtime | None:
             lines = _answer(binary, arguments, path)
             if not lines:
                 return None
-            entries = dict.fromkeys(os.path.realpath(line) for line in lines if line)
-            kept = [each for each in entries if os.path.isdir(each) and each != "/"]
-            folders = _with_path_files([each for each in kept if not inside(each, writable)])
-            files = tuple(each for each in entries if os.path.isfile(each))
-            scanned = [each for each in folders if not inside(each, writable)]
-            needed = elf.closure(_modules(scanned))
-            return Runtime(
-                folders, (*files, *(each for each in needed if not inside(each, folders)))
-            )
-    return Runtime((), ())
+            printed = tuple(dict.fromkeys(os.path.realpath(line) for line in lines if line))
+            return _look(printed, writable)
+    return _Facts((), {}, {})
+
+
+def _look(printed: tuple[str, ...], writable: Sequence[str]) -> _Facts:
+    """The facts behind a printed path; nothing that commands can write is looked into."""
+    folders: dict[str, _Folder] = {}
+    roots = [each for each in printed if _is_root(each) and not inside(each, writable)]
+    for root in roots:
+        _scan(root, folders)
+    for added in [each for root in roots for each in folders[root].added]:
+        if not inside(added, writable):
+            _scan(added, folders)
+    modules = list(_modules(folders, folders))
+    loaded = (*modules, *elf.closure(modules))
+    libraries = {each: read for each in loaded if (read := elf.read_elf(each)) is not None}
+    return _Facts(printed, folders, libraries)
+
+
+def _is_root(path: str) -> bool:
+    return path != "/" and os.path.isdir(path)
+
+
+def _decide(facts: _Facts, writable: Sequence[str]) -> Runtime | None:
+    """What a session gets; None where the facts do not reach that far."""
+    folders: dict[str, None] = {}
+    for path in facts.path:
+        if inside(path, writable) or path == "/":
+            continue
+        known = facts.folders.get(path)
+        if known is not None:
+            folders |= dict.fromkeys((path, *known.added))
+        elif os.path.isdir(path):
+            return None
+    kept = tuple(each for each in folders if not inside(each, writable))
+    if any(each not in facts.folders for each in kept):
+        return None
+    modules = [each for each in _modules(facts.folders, kept) if not inside(each, writable)]
+    needed = elf.closure(modules, facts.libraries)
+    files = (
+        *(path for path in facts.path if os.path.isfile(path)),
+        *(each for each in needed if not inside(each, kept)),
+    )
+    return Runtime(kept, tuple(each for each in files if not inside(each, writable)))
 
 
 def _is(facts: elf.Elf, symbol: str, binary: Binary) -> bool:
@@ -143,20 +205,39 @@ def _answer(binary: Binary, arguments: Sequence[str], path: str) -> list[str]:
     return [line for line in os.fsdecode(done.stdout).split("\n") if os.path.isabs(line)]
 
 
-def _with_path_files(folders: Sequence[str]) -> tuple[str, ...]:
-    """The folders, and those that Python's .pth files in them add by plain lines."""
-    found = dict.fromkeys(folders)
-    for folder in folders:
-        try:
-            names = sorted(each for each in os.listdir(folder) if each.endswith(".pth"))
-        except OSError:
+def _scan(root: str, folders: dict[str, _Folder]) -> None:
+    """Looks through a folder and what lies below it, but for what is known already."""
+    waiting = [root]
+    while waiting and len(folders) < _MOST_FOLDERS:
+        folder = waiting.pop()
+        if folder in folders and (folder != root or folders[folder].added):
             continue
-        for name in names:
-            for line in _lines(os.path.join(folder, name)):
-                added = os.path.realpath(os.path.join(folder, line))
-                if os.path.isdir(added) and added != "/":
-                    found[added] = None
-    return tuple(found)
+        before = stamp(folder)
+        modules: list[str] = []
+        below: list[str] = []
+        paths: list[str] = []
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        below.append(entry.path)
+                    elif _is_module(entry.name):
+                        modules.append(entry.path)
+                    elif folder == root and entry.name.endswith(".pth"):
+                        paths.append(entry.path)
+        except OSError:
+            pass
+        added = dict.fromkeys(each for path in sorted(paths) for each in _added(folder, path))
+        folders[folder] = _Folder(before, tuple(sorted(modules)), tuple(sorted(below)), (*added,))
+        waiting += below
+
+
+def _added(folder: str, path: str) -> Iterator[str]:
+    """The folders that a .pth file adds by plain lines."""
+    for line in _lines(path):
+        added = os.path.realpath(os.path.join(folder, line))
+        if _is_root(added):
+            yield added
 
 
 def _lines(path: str) -> list[str]:
@@ -174,27 +255,22 @@ def _lines(path: str) -> list[str]:
     ]
 
 
-def _modules(folders: Sequence[str]) -> list[str]:
-    """ELF extension modules below the folders."""
-    found: list[str] = []
-    for folder in folders:
-        for parent, _, names in os.walk(folder):
-            found += [os.path.join(parent, name) for name in names if _is_module(name)]
-            if len(found) > _MOST_MODULES:
-                return found
-    return found
+def _modules(folders: Mapping[str, _Folder], roots: Iterable[str]) -> Iterator[str]:
+    """Extension modules in and below the roots, each once."""
+    seen: set[str] = set()
+    waiting = list(roots)
+    while waiting:
+        path = waiting.pop()
+        known = folders.get(path)
+        if known is None or path in seen:
+            continue
+        seen.add(path)
+        yield from known.modules
+        waiting += known.below
 
 
 def _is_module(name: str) -> bool:
     return name.endswith(".so") or ".so." in name
-
-
-def _stamp(path: str) -> list[int] | None:
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
 
 
 def _file_name(binary: Binary, path: str) -> str:
@@ -203,33 +279,44 @@ def _file_name(binary: Binary, path: str) -> str:
     return hashlib.sha256(told).hexdigest() + ".json"
 
 
-def _remembered(binary: Binary, path: str, facts: Root | None) -> Runtime | None:
+def _remembered(binary: Binary, path: str, facts: Root | None) -> _Facts | None:
+    """What is kept of a binary, if every file that it is about looks as it did."""
     if facts is None:
         return None
+    record: Any = host_facts.load(facts, _file_name(binary, path))
     try:
-        record: Any = json.loads(facts.read_bytes(_file_name(binary, path), limit=1 << 22))
-        if record["format"] != _FORMAT:
+        if record is None or record["binary"] != stamp(binary.path):
             return None
-        for each, stamp in record["stamps"].items():
-            if _stamp(each) != stamp:
+        folders = {
+            each: _Folder(stamp(each), tuple(modules), tuple(below), tuple(added))
+            for each, (_, modules, below, added) in record["folders"].items()
+        }
+        if any(folders[each].stamp != row[0] for each, row in record["folders"].items()):
+            return None
+        libraries = {}
+        for each, (then, loader, needed, search) in record["libraries"].items():
+            if stamp(each) != then:
                 return None
-        return Runtime(tuple(map(str, record["folders"])), tuple(map(str, record["files"])))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            libraries[each] = Elf(loader, tuple(needed), tuple(search))
+        return _Facts(tuple(record["path"]), folders, libraries)
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
-def _remember(binary: Binary, path: str, answer: Runtime, facts: Root | None) -> None:
-    """Best effort: without it the next session asks again."""
+def _remember(binary: Binary, path: str, known: _Facts, facts: Root | None) -> None:
     if facts is None:
         return
-    stamps = {each: _stamp(each) for each in (binary.path, *answer.folders)}
     record = {
-        "format": _FORMAT,
-        "stamps": stamps,
-        "folders": answer.folders,
-        "files": answer.files,
+        "binary": stamp(binary.path),
+        "interpreter": bool(known.path),
+        "path": list(known.path),
+        "folders": {
+            each: [row.stamp, list(row.modules), list(row.below), list(row.added)]
+            for each, row in known.folders.items()
+        },
+        "libraries": {
+            each: [stamp(each), row.interpreter, list(row.needed), list(row.search)]
+            for each, row in known.libraries.items()
+        },
     }
-    try:
-        facts.write_atomic(_file_name(binary, path), json.dumps(record).encode())
-    except (OSError, ValueError):
-        pass
+    host_facts.store(facts, _file_name(binary, path), record)

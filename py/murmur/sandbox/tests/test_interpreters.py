@@ -1,5 +1,6 @@
 """Interpreters and what they read. spec/containment.md 16."""
 
+import json
 import os
 import struct
 import subprocess
@@ -82,6 +83,99 @@ def test_a_damaged_record_is_asked_anew(facts: Root, tmp_path: Path) -> None:
         assert runtimes(binaries, PATH, [], facts) == {}
 
 
+@pytest.fixture
+def asking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """An interpreter whose library is `tmp_path/library`; one entry for each time it is asked."""
+    (tmp_path / "library" / "package").mkdir(parents=True)
+    asked: list[str] = []
+
+    def answer(*_: object) -> list[str]:
+        asked.append("yes")
+        return [str(tmp_path / "library")]
+
+    monkeypatch.setattr(interpreters, "_answer", answer)
+    monkeypatch.setattr(interpreters, "_is", lambda *_: True)
+    return asked
+
+
+def test_a_record_holds_what_is_documented_and_nothing_of_a_session(
+    facts: Root, tmp_path: Path, asking: list[str]
+) -> None:
+    needed = tmp_path / "needed.so"
+    _elf_needing(needed)
+    _elf_needing(tmp_path / "library" / "package" / "module.so", str(needed))
+    runtimes(resolve(["sh"], PATH, []), PATH, ["/nowhere"], facts)
+    (name,) = facts.list()
+    record = json.loads(facts.read_bytes(name))
+    assert list(record) == ["format", "sha256", "facts"] and record["format"] == 3
+    held = record["facts"]
+    assert list(held) == ["binary", "interpreter", "path", "folders", "libraries"]
+    assert held["interpreter"] is True and held["path"] == [str(tmp_path / "library")]
+    assert set(held["folders"]) == {f"{tmp_path}/library", f"{tmp_path}/library/package"}
+    assert set(held["libraries"]) == {f"{tmp_path}/library/package/module.so", str(needed)}
+    status = os.stat(needed)
+    assert held["libraries"][str(needed)][0] == [
+        status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns,
+        status.st_mode,
+    ]  # fmt: skip
+    assert "/nowhere" not in json.dumps(record)
+
+
+def test_a_changed_module_library_or_folder_far_below_costs_asking_again(
+    facts: Root, tmp_path: Path, asking: list[str]
+) -> None:
+    needed, other = tmp_path / "needed.so", tmp_path / "other.so"
+    _elf_needing(other)
+    _elf_needing(needed)
+    module = tmp_path / "library" / "package" / "module.so"
+    _elf_needing(module, str(needed))
+    binaries = resolve(["sh"], PATH, [])
+
+    def files() -> tuple[str, ...]:
+        return runtimes(binaries, PATH, [], facts)["sh"].files
+
+    assert files() == files() == (str(needed),)
+    assert len(asking) == 1
+    _elf_needing(needed, str(other))
+    assert files() == (str(needed), str(other))
+    _elf_needing(module, str(other))
+    assert files() == (str(other),)
+    (module.parent / "new.so").write_bytes(module.read_bytes())
+    assert files() == (str(other),)
+    module.parent.chmod(0o711)
+    assert files() == (str(other),)
+    assert len(asking) == 5
+
+
+def test_a_flipped_byte_costs_working_it_out_again_and_nothing_else(
+    facts: Root, tmp_path: Path, asking: list[str]
+) -> None:
+    _elf_needing(tmp_path / "needed.so")
+    _elf_needing(tmp_path / "library" / "module.so", str(tmp_path / "needed.so"))
+    binaries = resolve(["sh"], PATH, [])
+    whole = runtimes(binaries, PATH, [], facts)
+    (name,) = facts.list()
+    sound = facts.read_bytes(name)
+    for at in range(0, len(sound), 7):
+        damaged = bytearray(sound)
+        damaged[at] ^= 1 << at % 8
+        facts.write_atomic(name, bytes(damaged))
+        assert runtimes(binaries, PATH, [], facts) == whole
+        assert facts.read_bytes(name) == sound or json.loads(damaged) == json.loads(sound)
+
+
+def test_a_session_with_other_writable_folders_decides_from_the_same_facts(
+    facts: Root, tmp_path: Path, asking: list[str]
+) -> None:
+    _elf_needing(tmp_path / "needed.so")
+    _elf_needing(tmp_path / "library" / "module.so", str(tmp_path / "needed.so"))
+    binaries = resolve(["sh"], PATH, [])
+    assert runtimes(binaries, PATH, [], facts)["sh"].files == (f"{tmp_path}/needed.so",)
+    assert runtimes(binaries, PATH, [f"{tmp_path}/library"], facts) == {}
+    assert runtimes(binaries, PATH, [f"{tmp_path}/needed.so"], facts)["sh"].files == ()
+    assert len(asking) == 1
+
+
 def test_what_a_command_can_write_is_never_derived(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,15 +240,17 @@ def test_an_environment_in_the_work_folder_is_not_asked(tmp_path: Path) -> None:
     assert not any(each.startswith(str(tmp_path)) for each in derived["python3"].folders)
 
 
-def test_an_answer_is_kept_for_one_path(facts: Root, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_is_kept_for_one_path(
+    facts: Root, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "library").mkdir()
     asked: list[str] = []
 
     def answer(_: object, __: object, path: str) -> list[str]:
         asked.append(path)
-        return ["/usr/lib"]
+        return [str(tmp_path / "library")]
 
     monkeypatch.setattr(interpreters, "_answer", answer)
-    monkeypatch.setattr(interpreters, "_modules", lambda _: [])
     monkeypatch.setattr(interpreters, "_is", lambda *_: True)
     for path in (PATH, f"/opt:{PATH}", PATH):
         runtimes(resolve(["sh"], PATH, []), path, [], facts)
