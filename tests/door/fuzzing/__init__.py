@@ -1,0 +1,1 @@
+"""What is thrown at a door, and what it may answer."""
