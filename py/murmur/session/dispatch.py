@@ -12,16 +12,15 @@ from typing import Protocol
 from murmur.core.tasks import ArtifactFrame
 from murmur.guest.calls import GuestFailure, GuestResult, ToolResult
 from murmur.inference.reply import ToolCall
-from murmur.read_only.check import Write
-from murmur.read_only.check import refusal_text as protection_text
 from murmur.session.answers import Answer, RuntimeTool, refusal, tool_answer
 from murmur.session.attempt import Attempt
 from murmur.session.background_text import detached_text, limit_line
 from murmur.session.commands import Commands
 from murmur.session.fence import fence
+from murmur.session.gate import Gate
 from murmur.session.hooks.gate import CallHooks
 from murmur.session.images import Taken
-from murmur.session.inventory import Tool, ToolKind, missing_fields, refusal_text
+from murmur.session.inventory import Tool, ToolKind
 from murmur.session.protection import Protection
 from murmur.session.runtime_tools import unknown_tool
 from murmur.session.shell_text import BadCommand, read_command
@@ -66,7 +65,7 @@ class Dispatcher:
         self._commands = commands
         self._trace = trace
         self._capture = capture
-        self._protection = protection
+        self.gate = Gate(tools, trace, protection, hooks)
         self._runtime_tools = runtime_tools or {}
         self._take_images = take_images
 
@@ -78,48 +77,15 @@ class Dispatcher:
         task_id = attempt.task_id
         tool = self._tools.get(call.name)
         shell: dict[str, object] | None = None
-        write: Write | None = None
-        denied: str | None = None
+        refused = self.gate.refuses(call, turn)
         made = False  # a call of a tool: hooks hear of a command when it ends
-        if tool is None:
-            answer = refusal(unknown_tool(call.name))
-        elif missing := missing_fields(tool, call.input):
-            answer = refusal(refusal_text(call.name, missing))
-            self._trace.write(
-                "tool_input_refused",
-                turn=turn,
-                tool_name=call.name,
-                tool_call_id=call.id or None,
-                missing=missing,
-                reason=answer.text,
-            )
-        elif (write := self._protected(tool, call)) is not None:
-            answer = refusal(protection_text(call.name, write))
-            self._trace.write(
-                "protected_path_denied",
-                turn=turn,
-                call="shell" if tool.kind is ToolKind.SHELL else "tool",
-                target=call.name,
-                path=write.path,
-                rule=write.rule,
-                signal=write.signal,
-                reason=answer.text,
-            )
-        elif (denied := self._denied(tool, call, turn)) is not None:
-            answer = refusal(denied)
-        elif tool.kind is ToolKind.RUNTIME:
-            made = True
-            arguments = call.input if isinstance(call.input, Mapping) else {}
-            answer = self._runtime_tools[call.name](arguments, attempt, turn)
+        if refused is not None or tool is None:
+            answer = refusal(refused.text if refused is not None else unknown_tool(call.name))
         elif tool.kind is ToolKind.SHELL:
             answer, shell = self._shell(call, turn, attempt)
-        elif tool.kind is ToolKind.SKILL:
-            made = True
-            answer = Answer(self._skills[call.name], fenced=False)
         else:
             made = True
-            data = json.dumps(call.input, separators=(",", ":"), ensure_ascii=False)
-            answer = self._call(tool, data, attempt, turn)
+            answer = self.perform(tool, call.input, attempt, turn)
         duration_ms = int((time.monotonic() - began) * 1000)
         source = f"tool:{call.name}" if answer.fenced else None
         text = fence(source, answer.text) if source else answer.text
@@ -129,7 +95,7 @@ class Dispatcher:
             self._hooks.called(
                 call.name, call.input, turn, text, duration_ms, is_error=answer.is_error
             )
-        if write is not None or denied is not None:
+        if refused is not None and refused.recorded:
             pass  # its own line is the only one
         elif tool is not None and tool.kind is ToolKind.SKILL:
             self._trace_skill(call, turn, task_id, text, duration_ms)
@@ -158,6 +124,16 @@ class Dispatcher:
         )
         return message, frame
 
+    def perform(self, tool: Tool, given: object, attempt: Attempt, turn: int) -> Answer:
+        """Calls any tool but a command, without asking whether it may be called."""
+        if tool.kind is ToolKind.RUNTIME:
+            arguments = given if isinstance(given, Mapping) else {}
+            return self._runtime_tools[tool.name](arguments, attempt, turn)
+        if tool.kind is ToolKind.SKILL:
+            return Answer(self._skills[tool.name], fenced=False)
+        data = json.dumps(given, separators=(",", ":"), ensure_ascii=False)
+        return self._call(tool, data, attempt, turn)
+
     def _call(self, tool: Tool, data: str, attempt: Attempt, turn: int) -> Answer:
         """Calls an artifact's tool, a component or a program of its own."""
         assert tool.artifact is not None
@@ -168,21 +144,6 @@ class Dispatcher:
         if self._take_images is None or isinstance(result, GuestFailure):
             return tool_answer(result)
         return tool_answer(result, self._take_images(tool.artifact, result, attempt, turn))
-
-    def _protected(self, tool: Tool, call: ToolCall) -> Write | None:
-        return self._protection.write_of(tool, call.input) if self._protection else None
-
-    def _denied(self, tool: Tool, call: ToolCall, turn: int) -> str | None:
-        """A policy hook's refusal, as the model reads it."""
-        if self._hooks is None:
-            return None
-        if tool.kind is not ToolKind.SHELL:
-            return self._hooks.refuses_tool(call.name, call.input, turn)
-        try:
-            command = read_command(call.name, call.input)
-        except BadCommand:
-            return None  # nothing that could be run
-        return self._hooks.refuses_command(command, turn)
 
     def _shell(
         self, call: ToolCall, turn: int, attempt: Attempt
