@@ -133,6 +133,7 @@ def stage(prepared: Prepared, guests: Guests) -> Staged:
     containment = decide_containment(prepared)
     payloads, warnings = open_payloads(prepared)
     manifests = {name: payload.manifest for name, payload in payloads.items()}
+    manifests |= {name: skill.manifest for name, skill in prepared.local.items()}
     gateways, gateway_warnings = resolve_gateways(prepared, manifests)
     limits, limit_warnings = driver_limits(prepared, manifests)
     alternates, alternate_warnings = alternate_limits(prepared, manifests)
