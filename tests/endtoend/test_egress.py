@@ -1,6 +1,9 @@
 """What a capsule's commands reach, seen from a whole run of `mur`. spec/containment.md 17."""
 
 import http.server
+import os
+import shutil
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +12,15 @@ from typing import Any
 
 import pytest
 
-from tests.endtoend.capsule import Place, read_trace, replay, shell_turn, write_manifest
+from tests.endtoend.capsule import (
+    TIMEOUT_SECONDS,
+    Place,
+    mur_command,
+    read_trace,
+    replay,
+    shell_turn,
+    write_manifest,
+)
 
 
 class Hello(http.server.BaseHTTPRequestHandler):
@@ -37,13 +48,15 @@ def hello() -> Iterator[int]:
             thread.join()
 
 
-def run(place: Place, project: Path, allow: list[str], line: str) -> tuple[str, str]:
+def run(
+    place: Place, project: Path, allow: list[str], line: str, containment: str = "advisory"
+) -> tuple[str, str]:
     """Runs one line of bash; the call's output, and what `mur` said on standard error."""
-    capabilities = {"shell": {"allow": ["bash", "curl"]}, "network": {"allow": allow}}
+    capabilities = {"shell": {"allow": ["bash", "cat", "curl"]}, "network": {"allow": allow}}
     turns = [shell_turn("bash", line), {"text": "done"}]
     write_manifest(project, replay(turns, capabilities=capabilities, trace={"capture": "content"}))
-    done = place.mur("run", "--verbose", "--task", "go", cwd=project)
-    if "E-CAP-005" in done.stderr or "E-RUN-012" in done.stderr:
+    done = place.mur("run", "--verbose", "--task", "go", "--containment", containment, cwd=project)
+    if any(f"error[{code}]" in done.stderr for code in ("E-CAP-003", "E-CAP-005", "E-RUN-012")):
         pytest.skip(f"this host cannot contain commands: {done.stderr.splitlines()[-2]}")
     assert done.returncode == 0, done.stderr
     where = next(line for line in done.stdout.splitlines() if line.startswith("records: "))
@@ -52,19 +65,24 @@ def run(place: Place, project: Path, allow: list[str], line: str) -> tuple[str, 
     return str(calls[0]["output"]), done.stderr
 
 
-def test_a_listed_port_of_this_host_is_reached_and_no_other(place: Place, project: Path) -> None:
+@pytest.mark.parametrize("containment", ["scoped", "sealed"])
+def test_a_listed_port_of_this_host_is_reached_and_no_other(
+    place: Place, project: Path, containment: str
+) -> None:
     with hello() as listed, hello() as other:
         output, said = run(
             place,
             project,
             [f"localhost:{listed}"],
             f"curl -s http://localhost:{listed}/; echo; curl -sS http://127.0.0.1:{other}/; "
-            "curl -sS http://unlisted.example.com/; echo",
+            "curl -sS http://unlisted.example.com/; cat /etc/resolv.conf",
+            containment,
         )
     assert f"\nhello from localhost:{listed}\n" in output
     assert f"Failed to connect to 127.0.0.1 port {other}" in output
     assert "Could not resolve host: unlisted.example.com" in output
     assert "hello from 127" not in output
+    assert "\nnameserver 127.0.0.1\n" in output
     assert "warning" not in said.replace("warning[", ""), said
 
 
@@ -72,6 +90,48 @@ def test_without_a_list_the_hosts_own_servers_are_out_of_reach(place: Place, pro
     with hello() as port:
         output, _ = run(place, project, [], f"curl -sS http://127.0.0.1:{port}/")
     assert "Failed to connect" in output and "hello from" not in output
+
+
+def test_a_resolver_that_does_not_answer_at_launch_is_told_and_ends_nothing(
+    place: Place, project: Path
+) -> None:
+    unshare = shutil.which("unshare")
+    if os.geteuid() != 0 or unshare is None:
+        pytest.skip("needs root and unshare to give mur another resolv.conf")
+    # Nothing listens there, so the answer is quick.
+    (project / "resolv.conf").write_text("nameserver 127.0.0.77\n")
+    capabilities = {
+        "shell": {"allow": ["bash", "sleep"]},
+        "network": {"allow": ["api.example.com"]},
+    }
+    turns = [shell_turn("bash", "sleep 1; echo went on"), {"text": "done"}]
+    write_manifest(project, replay(turns, capabilities=capabilities, trace={"capture": "content"}))
+    cover = 'mount --bind "$0" "$(readlink -f /etc/resolv.conf)" && exec "$@"'
+    covered = [unshare, "--mount", "sh", "-c", cover, str(project / "resolv.conf")]
+    done = subprocess.run(
+        [*covered, *mur_command(), "run", "--verbose", "--task", "go"],
+        cwd=project,
+        env=dict(place.environ),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_SECONDS,
+        check=False,
+    )
+    if "error[E-CAP-005]" in done.stderr or "error[E-RUN-012]" in done.stderr:
+        pytest.skip(f"this host cannot contain commands: {done.stderr.splitlines()[-2]}")
+    assert done.returncode == 0, done.stderr
+    line = (
+        "[capsule-runtime] warning: the network allowlist host 'api.example.com' could not be "
+        "resolved at launch: the resolver did not answer within 5s (a subprocess reaching it by "
+        "literal address is denied for this run)"
+    )
+    assert done.stderr.splitlines().count(line) == 1, done.stderr
+    where = next(line for line in done.stdout.splitlines() if line.startswith("records: "))
+    records = Path(where.removeprefix("records: "))
+    assert line in (records / "logs" / "bootstrap.log").read_text()
+    calls = [event for event in read_trace(records) if event["event_type"] == "tool_call"]
+    assert "\nwent on\n" in calls[0]["output"]
 
 
 def test_a_list_with_more_ports_than_can_be_served_is_refused(place: Place, project: Path) -> None:
