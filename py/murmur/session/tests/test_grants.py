@@ -8,7 +8,13 @@ from murmur.core.diagnostics import MurmurError
 from murmur.manifest.capsule import Capsule
 from murmur.manifest.network import allows
 from murmur.manifest.parse import load_capsule
-from murmur.session.grants import EntryGrants, check_shapes, entry_grants, state_stores
+from murmur.session.grants import (
+    EntryGrants,
+    capsule_rules,
+    check_shapes,
+    entry_grants,
+    state_stores,
+)
 
 CEILING = (
     "capabilities: {network: {allow: ['https://a.example', b.example]}, env: {allow: [REGION]}}\n"
@@ -108,6 +114,23 @@ def test_nothing_outside_the_ceiling_is_reached(ceiling: list[str], own: list[st
                 if allows(grants.network, scheme, host, port):
                     assert allows(above, scheme, host, port)
     assert len(grants.network) + len(dropped) == len(own)
+
+
+SEVENTEEN = ", ".join(f"a.example.com:{9000 + number}" for number in range(17))
+
+
+def test_a_list_for_commands_names_at_most_sixteen_ports() -> None:
+    body = f"capabilities: {{shell: {{allow: [sh]}}, network: {{allow: [{SEVENTEEN}]}}}}\n"
+    with pytest.raises(MurmurError) as refused:
+        capsule_rules(_capsule(body))
+    assert refused.value.diagnostic.code == "E-CAP-001"
+    assert "'a.example.com:9016'" in str(refused.value)
+    assert "17 ports" in str(refused.value)
+
+
+def test_a_list_for_guests_alone_names_as_many_ports_as_it_likes() -> None:
+    rules = capsule_rules(_capsule(f"capabilities: {{network: {{allow: [{SEVENTEEN}]}}}}\n"))
+    assert len(rules) == 17
 
 
 def test_a_store_is_named_after_the_capsule_unless_the_entry_names_it() -> None:
