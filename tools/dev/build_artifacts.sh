@@ -17,7 +17,8 @@ if [ "${1:-}" = --force ]; then
     shift
 fi
 [ $# -gt 0 ] || set -- driver-replay tool-editor driver-anthropic driver-openai hook-compact \
-    hook-protect-shell hook-protect-tool
+    hook-debug hook-eval hook-memory hook-protect-shell hook-protect-tool hook-regression-verifier \
+    hook-shell-desc
 
 wasi=$("$python" -c 'import importlib.util as u; print(u.find_spec("spin_sdk").submodule_search_locations[0])')/wit/deps
 mkdir -p "$out"
@@ -34,6 +35,11 @@ for name in "$@"; do
     driver-openai) world=http-driver package=openai_driver ;;
     tool-editor) world=folder-tool package=editor_tool ;;
     hook-compact) world=model-hook package=compact_hook ;;
+    hook-debug) world=plain-hook package=debug_hook ;;
+    hook-eval) world=plain-hook package=eval_hook ;;
+    hook-memory) world=recalling-hook package=memory_hook ;;
+    hook-regression-verifier) world=plain-hook package=verifier_hook ;;
+    hook-shell-desc) world=plain-hook package=shell_desc_hook ;;
     hook-protect-shell) world=plain-hook package=protect_shell ;;
     hook-protect-tool) world=plain-hook package=protect_tool ;;
     *) echo "no artifact $name" >&2 && exit 2 ;;

@@ -1,0 +1,1 @@
+"""Writes down what happens in a session."""

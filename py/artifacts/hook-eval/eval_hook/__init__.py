@@ -1,0 +1,1 @@
+"""Scores a session."""

@@ -1,0 +1,66 @@
+"""The component: it counts calls, and scores when the session ends."""
+
+import os
+import sys
+import time
+
+from murmur_hooking.component import NOTHING, QuietHook, failure
+from wit_world.imports import lifecycle
+
+from eval_hook.scoring import (
+    FILE,
+    BadConfig,
+    Session,
+    lines,
+    problem_line,
+    read_scorers,
+    score,
+    unscored,
+)
+
+
+class Lifecycle(QuietHook):
+    """The export. One instance sees a whole session."""
+
+    def __init__(self) -> None:
+        self._tools: list[str] = []
+
+    def on_tool_call(self, event: lifecycle.ToolEvent) -> lifecycle.HookOutput:
+        """A tool has answered."""
+        if event.outcome is not None:
+            self._tools.append(event.tool_name)
+        return NOTHING
+
+    def on_shell(self, event: lifecycle.ShellEvent) -> lifecycle.HookOutput:
+        """A command has ended: its tool is called as its binary is."""
+        if event.outcome is not None and event.argv:
+            self._tools.append(event.argv[0].rpartition("/")[2])
+        return NOTHING
+
+    def on_session_end(self, event: lifecycle.SessionEndEvent) -> lifecycle.HookOutput:
+        """Score what happened."""
+        now = int(time.time() * 1000)
+        try:
+            scorers = read_scorers(os.environ)
+        except BadConfig as bad:
+            _write(problem_line(bad, now, os.environ))
+            raise failure(str(bad)) from None
+        if not scorers:
+            print("hook-eval: observability.eval lists no scorer: nothing to do", file=sys.stderr)
+            return NOTHING
+        for kind in unscored(scorers):
+            print(f"hook-eval: {kind} scores nothing", file=sys.stderr)
+        tokens = event.total_input_tokens + event.total_output_tokens
+        session = Session(event.exit_status, event.total_turns, tokens, tuple(self._tools))
+        _write(lines(score(scorers, session), event.total_turns, now, os.environ))
+        return NOTHING
+
+
+def _write(text: str) -> None:
+    try:
+        with open(FILE, "a", encoding="utf-8") as out:
+            out.write(text)
+    except OSError as problem:
+        raise failure(
+            f"{FILE} cannot be written ({problem.strerror}): grant the hook filesystem.records"
+        ) from None

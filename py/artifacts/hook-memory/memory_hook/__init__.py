@@ -1,0 +1,1 @@
+"""Begins a task with what was said before."""

@@ -1,0 +1,1 @@
+"""Opens a task again that broke a test."""

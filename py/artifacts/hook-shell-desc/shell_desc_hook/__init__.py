@@ -1,0 +1,1 @@
+"""Describes common shell tools."""
