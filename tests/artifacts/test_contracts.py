@@ -7,19 +7,36 @@ from pathlib import Path
 
 import pytest
 
-from murmur.manifest.artifact import models_of, parse_artifact_manifest
+from murmur.manifest.artifact import hook_contract_of, models_of, parse_artifact_manifest
 from murmur.store.component import read_contracts
 from tests.artifacts.components import component
 
 STREAM = "murmur:stream/events@0.1.0"
 RUN = "murmur:tool/run@0.2.0"
 HTTP = "wasi:http/outgoing-handler"
-ARTIFACTS = {
-    "driver-replay": {STREAM},
-    "driver-anthropic": {STREAM, HTTP},
-    "driver-openai": {STREAM, HTTP},
-    "tool-editor": set(),
+HOOK = "murmur:hook/lifecycle@0.9.0"
+INFERENCE = "murmur:runtime/inference@0.4.0"
+RECALL = {
+    "murmur:runtime/tokens@0.4.0",
+    "murmur:task-io/read@0.1.0",
+    "murmur:conversation/read@0.2.0",
 }
+# A hook's own interface is among its imports for the types that are used from it.
+ARTIFACTS: dict[str, tuple[str, set[str]]] = {
+    "driver-replay": (RUN, {STREAM}),
+    "driver-anthropic": (RUN, {STREAM, HTTP}),
+    "driver-openai": (RUN, {STREAM, HTTP}),
+    "tool-editor": (RUN, set()),
+    "hook-compact": (HOOK, {HOOK, INFERENCE}),
+    "hook-debug": (HOOK, {HOOK}),
+    "hook-eval": (HOOK, {HOOK}),
+    "hook-memory": (HOOK, {HOOK, *RECALL}),
+    "hook-protect-shell": (HOOK, {HOOK}),
+    "hook-protect-tool": (HOOK, {HOOK}),
+    "hook-regression-verifier": (HOOK, {HOOK}),
+    "hook-shell-desc": (HOOK, {HOOK}),
+}
+HOOKS = [name for name in ARTIFACTS if name.startswith("hook-")]
 
 
 def manifest_of(name: str) -> bytes:
@@ -27,12 +44,13 @@ def manifest_of(name: str) -> bytes:
     return (root / name / "murmur.yaml").read_bytes()
 
 
-@pytest.mark.parametrize(("name", "imports"), ARTIFACTS.items())
-def test_a_component_names_what_its_world_lets_it_and_no_more(name: str, imports: set[str]) -> None:
+@pytest.mark.parametrize("name", ARTIFACTS)
+def test_a_component_names_what_its_world_lets_it_and_no_more(name: str) -> None:
+    exported, imports = ARTIFACTS[name]
     contracts = read_contracts(component(name).read_bytes())
 
     assert contracts is not None
-    assert [export for export in contracts.exports if export.startswith("murmur:")] == [RUN]
+    assert [export for export in contracts.exports if export.startswith("murmur:")] == [exported]
     ours = {each for each in contracts.imports if each.startswith("murmur:")}
     http = {each.partition("@")[0] for each in contracts.imports if each.startswith(HTTP)}
     assert ours | http == imports
@@ -44,6 +62,15 @@ def test_a_manifest_names_its_artifact_and_packs_the_component(name: str) -> Non
 
     assert manifest.name == name
     assert tuple(manifest.requires_files) == ("capsule.wasm",)
+
+
+@pytest.mark.parametrize("name", HOOKS)
+def test_a_hooks_contract_is_one_that_a_hook_may_have(name: str) -> None:
+    manifest = parse_artifact_manifest(manifest_of(name))
+
+    assert manifest.runtime == "hook"
+    contract = hook_contract_of(manifest, name)
+    assert contract.is_policy is name.startswith("hook-protect-")
 
 
 @pytest.mark.parametrize(

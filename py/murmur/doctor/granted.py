@@ -27,7 +27,8 @@ def _folder(entry: ArtifactEntry, own: FilesystemGrant | None, ceiling: str | No
     scope = own.scope if own is not None and own.scope is not None else ceiling
     if entry.runtime == "hook":
         if own is not None and own.records:
-            return "hooks in the records directory — capabilities.filesystem.records: true"
+            beside = "" if own.scope is None else f", and {SUBTREE} — {KEY}: {own.scope}"
+            return f"hooks in the records directory — capabilities.filesystem.records: true{beside}"
         if own is None or own.scope is None:
             return f"no directory — no {KEY} declared"
     if scope is None:

@@ -164,7 +164,7 @@ def preopens(subject: Subject) -> list[model.Preopen]:
             continue
         if entry.runtime == "hook" and own is not None and own.records:
             found.append(model.Preopen(entry.name, f"{subject.records}/hooks"))
-        elif entry.runtime != "hook" or (own is not None and own.scope is not None):
+        if entry.runtime != "hook" or (own is not None and own.scope is not None):
             whole = scope in (None, ".")
             path = subject.work if whole else f"{subject.work}/{scope}"
             found.append(model.Preopen(entry.name, path))
