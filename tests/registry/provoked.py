@@ -55,6 +55,8 @@ ELSEWHERE: Final = {
 # Code -> why no command reaches it in this build or on a test machine, and whose issue that is.
 # Each later issue empties its own lines.
 NOT_BY_A_COMMAND: Final = {
+    "E-RUN-037": "transport: process is refused as not served before: "
+    "WASM hosts, gateway, inference, and the drivers",
     "E-CAP-008": "exports is refused as not served before: The door and every command that uses it",
     "E-RUN-007": "needs a full disk below the records: "
     "Sessions: staging to teardown, the agent loop, shell, hooks, plans, memory",

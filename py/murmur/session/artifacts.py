@@ -14,7 +14,7 @@ from murmur.guest.processes import GuestsFailed
 from murmur.manifest.artifact import ArtifactManifest, hook_contract_of
 from murmur.manifest.capsule import ArtifactEntry
 from murmur.manifest.programs import BadPrograms, parse_programs
-from murmur.session.inventory import Tool, ToolKind, first_line, schema_of
+from murmur.session.inventory import Tool, ToolKind, first_line, schema_fault, schema_of
 from murmur.session.local_source import LocalSkill
 from murmur.session.prepare import Prepared, declared_artifact
 from murmur.session.scratch import Scratch
@@ -243,4 +243,5 @@ def tool_of(artifact: StagedArtifact) -> Tool | None:
         description=manifest.description,
         schema=schema_of(manifest.input_schema),
         artifact=entry.name,
+        fault=schema_fault(manifest.input_schema),
     )

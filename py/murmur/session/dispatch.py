@@ -6,9 +6,10 @@ ordinary error results and the loop goes on.
 
 import json
 import time
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import Protocol, runtime_checkable
 
+from murmur.core.diagnostics import Diagnostic
 from murmur.core.tasks import ArtifactFrame
 from murmur.guest.calls import GuestFailure, GuestResult, ToolResult
 from murmur.inference.reply import ToolCall
@@ -55,6 +56,7 @@ class Dispatcher:
         runtime_tools: Mapping[str, RuntimeTool] | None = None,
         take_images: TakeImages | None = None,
         hooks: CallHooks | None = None,
+        warn: Callable[[Diagnostic], None] = lambda found: None,
     ) -> None:
         """`protection` None is a capsule without read-only paths; `runtime_tools` answer for the
         tools of kind RUNTIME."""
@@ -65,8 +67,11 @@ class Dispatcher:
         self._commands = commands
         self._trace = trace
         self._capture = capture
-        self.gate = Gate(tools, trace, protection, hooks)
+        self.gate = Gate(tools, trace, protection, hooks, warn)
         self._runtime_tools = runtime_tools or {}
+        for tool in self._runtime_tools.values():
+            if isinstance(tool, UsesDispatcher):
+                tool.attach(self)
         self._take_images = take_images
 
     def dispatch(

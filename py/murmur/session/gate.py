@@ -5,8 +5,9 @@ the trace here; the model reads its text as an ordinary error result.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 
+from murmur.core.diagnostics import Diagnostic, warning
 from murmur.inference.reply import ToolCall
 from murmur.read_only.check import Write
 from murmur.read_only.check import refusal_text as protection_text
@@ -35,11 +36,19 @@ class Gate:
         trace: TraceWriter,
         protection: Protection | None,
         hooks: CallHooks | None,
+        warn: Callable[[Diagnostic], None] = lambda found: None,
     ) -> None:
+        self._warn = warn
+        self._warned: set[str] = set()
         self._tools = tools
         self._trace = trace
         self._protection = protection
         self._hooks = hooks
+
+    @property
+    def names(self) -> Collection[str]:
+        """The names of the inventory."""
+        return self._tools.keys()
 
     def tool(self, name: str) -> Tool | None:
         return self._tools.get(name)
@@ -50,6 +59,7 @@ class Gate:
         tool = self._tools.get(call.name)
         if tool is None:
             return Refused(unknown_tool(call.name))
+        self._warn_unchecked(tool)
         missing = missing_fields(tool, call.input)
         if missing:
             text = refusal_text(call.name, missing)
@@ -72,6 +82,12 @@ class Gate:
             call.name, call.input, turn
         )  # fmt: skip
         return None if denied is None else Refused(denied, recorded=True)
+
+    def _warn_unchecked(self, tool: Tool) -> None:
+        """W-RUN-004 at the first call of a tool whose fields cannot be checked."""
+        if tool.fault is not None and tool.name not in self._warned:
+            self._warned.add(tool.name)
+            self._warn(warning("W-RUN-004", tool=tool.name, fault=tool.fault))
 
     def _refuses_shell_tool(self, call: ToolCall, turn: int) -> Refused | None:
         try:

@@ -31,7 +31,10 @@ class ToolKind(Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Tool:
-    """One model-visible tool. `name` is the bare name; `artifact` the full name of its artifact."""
+    """One model-visible tool. `name` is the bare name; `artifact` the full name of its artifact.
+
+    `fault` is why its declared schema cannot say which fields a call needs; None where it can.
+    """
 
     name: str
     kind: ToolKind
@@ -39,6 +42,7 @@ class Tool:
     description: str
     schema: Mapping[str, object]
     artifact: str | None = None
+    fault: str | None = None
 
     def declaration(self) -> dict[str, object]:
         """The element of the driver request's `tools` array."""
@@ -56,6 +60,23 @@ def schema_of(declared: object) -> Mapping[str, object]:
         except ValueError:
             return EMPTY_SCHEMA
     return declared if isinstance(declared, Mapping) and declared else EMPTY_SCHEMA
+
+
+def schema_fault(declared: object) -> str | None:
+    """Why an `input_schema` as declared says nothing of required fields (W-RUN-004), or None."""
+    if declared is None:
+        return None
+    if isinstance(declared, str):
+        try:
+            declared = json.loads(declared)
+        except ValueError:
+            return "its input_schema is no JSON"
+    if not isinstance(declared, Mapping):
+        return "the root of its input_schema is no object"
+    required = declared.get("required", [])
+    if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
+        return "`required` of its input_schema is no list of strings"
+    return None
 
 
 def shell_tool(binary: str) -> Tool:

@@ -321,6 +321,7 @@ def _runner(
         protection=protection_of(staged),
         runtime_tools=provided_tools(staged, commands, trace, controls),
         hooks=hooks.gate,
+        warn=lambda found: tell(staged.directories.records_root, found),
         take_images=lambda artifact, result, attempt, turn: images.take(
             result.attachments, guest_calls.folder(artifact), attempt.task_id, turn
         ),

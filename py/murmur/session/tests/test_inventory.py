@@ -12,6 +12,7 @@ from murmur.session.inventory import (
     first_line,
     missing_fields,
     refusal_text,
+    schema_fault,
     schema_of,
     shell_tool,
 )
@@ -73,3 +74,24 @@ def test_a_refusal_names_every_field_in_schema_order() -> None:
 def test_the_first_line_that_says_something_describes_a_skill() -> None:
     assert first_line("\n  \n # Manners \nBe kind.") == "# Manners"
     assert first_line("\n \n") == ""
+
+
+@pytest.mark.parametrize(
+    ("declared", "fault"),
+    [
+        (None, None),
+        ({}, None),
+        ({"required": ["x"]}, None),
+        ('{"type": "object"}', None),
+        ("{", "no JSON"),
+        ("[]", "no object"),
+        ([1], "no object"),
+        ({"required": "x"}, "no list of strings"),
+        ({"required": [1]}, "no list of strings"),
+    ],
+)
+def test_a_schema_that_says_nothing_of_required_fields_is_a_fault(
+    declared: object, fault: str | None
+) -> None:
+    found = schema_fault(declared)
+    assert found is None if fault is None else found is not None and fault in found
