@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.endtoend.capsule import TIMEOUT_SECONDS, Place, read_trace, replay, shell_turn
-from tests.endtoend.ground import Case, Done, Ground, check_warned
+from tests.endtoend.ground import Case, Done, Ground, check_refused, check_warned
 
 # The runtime on a system that it takes for another; what is below Python stays Linux.
 ELSEWHERE = """
@@ -180,21 +180,41 @@ def test_w_sec_013_says_that_the_whole_host_gives_user_namespaces_away(
     assert lines[0]["userns_grant"] == "restriction_disabled_host_wide"
 
 
+def without_user_namespaces() -> list[str]:
+    """What runs a command where no further user namespace can be made."""
+    unshare = shutil.which("unshare")
+    if os.geteuid() != 0 or unshare is None:
+        pytest.skip("needs root and unshare to take user namespaces away")
+    forbid = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"'
+    return [unshare, "--user", "--map-root-user", "sh", "-c", forbid, "sh"]
+
+
 def test_w_sec_034_names_the_routes_outside_the_class_where_there_are_no_namespaces(
     ground: Ground,
 ) -> None:
     """A capsule with guests alone runs on such a host; it is no ground for a refusal."""
-    unshare = shutil.which("unshare")
-    if os.geteuid() != 0 or unshare is None:
-        pytest.skip("needs root and unshare to take user namespaces away")
     ground.capsule(artifacts=replay([{"text": "done"}])["artifacts"])
-    forbid = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"'
-    done = ground.under(
-        [unshare, "--user", "--map-root-user", "sh", "-c", forbid, "sh"], "run", "--task", "go"
-    )
+    done = ground.under(without_user_namespaces(), "run", "--task", "go")
     check_warned(Case("W-SEC-034", lambda _: done, ("drivers", "unshare")), done)
     check_warned(Case("W-SEC-034", lambda _: done, ("wasm-tools", "unshare")), done)
     assert "status:  ok" in done.stdout
+
+
+@pytest.mark.parametrize("floor", [None, "advisory", "scoped"])
+def test_a_capsule_with_commands_is_refused_there_at_every_class(
+    ground: Ground, work: Path, floor: str | None
+) -> None:
+    session(ground, work)
+    sessions = ground.place.home / ".murmur" / "sessions"
+    before = sorted(sessions.iterdir()) if sessions.exists() else []
+    asked = [] if floor is None else ["--containment", floor]
+    done = ground.under(
+        without_user_namespaces(), "run", "--task", "go", "--workdir", str(work), *asked
+    )
+    facts = ("unshare failed with ENOSPC", "sysctl user.max_user_namespaces=10000")
+    check_refused(Case("E-CAP-005", lambda _: done, facts), done)
+    assert list(work.iterdir()) == []
+    assert (sorted(sessions.iterdir()) if sessions.exists() else []) == before
 
 
 def _explained(ground: Ground, **environ: str) -> dict[str, Any]:
