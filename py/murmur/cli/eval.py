@@ -108,3 +108,58 @@ def _show_run(address: str, workdir: str, as_json: bool) -> None:
         return
     for line in comparison_lines(record):
         emit(printable(line))
+
+
+@command.command("run")
+@click.argument("capsule_dir", default=".")
+@click.option(
+    "--dataset", default="./eval.jsonl", metavar="FILE", help="The cases [default: ./eval.jsonl]."
+)
+@click.option(
+    "--variant", metavar="DIR|MANIFEST", help="A second manifest that every case runs against."
+)
+@click.option(
+    "--repeat",
+    type=click.IntRange(min=1),
+    default=1,
+    metavar="N",
+    help="How often each case runs on each manifest [default: 1].",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    metavar="N",
+    help="How many runs at once; 1 keeps the documented order [default: 1].",
+)
+@click.option("--executor", metavar="URL", help="Run on a Dask cluster, dask://HOST:PORT.")
+@click.option("--resume", metavar="RUN", help="Finish an interrupted run.")
+def run_cases(
+    capsule_dir: str,
+    dataset: str,
+    variant: str | None,
+    repeat: int,
+    jobs: int,
+    executor: str | None,
+    resume: str | None,
+) -> int:
+    """Drive a dataset against a capsule, and optionally a variant of it."""
+    from murmur.cli.evaluating import evaluate
+
+    return evaluate(
+        Path(capsule_dir),
+        Path(dataset),
+        None if variant is None else Path(variant),
+        repeat,
+        jobs=jobs,
+        executor=executor,
+        resume=resume,
+    )
+
+
+@command.command("case", hidden=True)
+def carry_out_case() -> int:
+    """Carry out one unit, read from standard input, and answer with its run."""
+    from murmur.cli.evaluating import carry_out_unit
+
+    return carry_out_unit()

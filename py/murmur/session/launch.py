@@ -43,6 +43,7 @@ class Flags:
     forget_session: bool = False
     deadline: int | None = None
     deadline_at_ms: int | None = None
+    writes_lock: bool = True
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

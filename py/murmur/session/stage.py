@@ -187,7 +187,7 @@ def stage(prepared: Prepared, guests: Guests) -> Staged:
             ),
         )
         write_runtime_files(staged)
-        if prepared.lock is None:
+        if prepared.lock is None and launch.flags.writes_lock:
             _write_first_lock(prepared, artifacts)
     except BaseException:
         if directories is not None:
