@@ -68,13 +68,17 @@ def requirements(
         by.setdefault(each.name, []).append(each.by)
     # A capsule's own variables come from the shell alone; a gateway's key may be stored.
     stored = set(credentials) - {each.name for each in needed}
-    unset = [name for name in by if name not in environ and name not in stored]
-    if closure is None and not unset:
+    # Never looked up: a controller hands them over while the session runs.
+    supplied = set(capsule.control.secrets) if capsule.control is not None else set()
+    unset = [
+        name for name in by if name not in environ and name not in stored and name not in supplied
+    ]
+    if closure is None and not unset and not supplied:
         return Requirements()
     labels = list(closure.capsules) if closure else [label(capsule)]
-    shown = by if closure else {name: by[name] for name in unset}
+    shown = by if closure else {name: by[name] for name in by if name in {*unset, *supplied}}
     lines = ["Environment requirements", f"  capsules: {', '.join(labels)}"]
-    lines += ["  variables:", *_rows(shown, unset)] if shown else []
+    lines += ["  variables:", *_rows(shown, unset, supplied)] if shown else []
     reports: list[Diagnostic] = []
     if unset:
         findings.errors.append(f"set {', '.join(unset)} in this shell or in the workspace's .env")
@@ -114,10 +118,14 @@ def _counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {plural or noun + 's'}"
 
 
-def _rows(by: Mapping[str, list[str]], unset: Collection[str]) -> list[str]:
+def _rows(
+    by: Mapping[str, list[str]], unset: Collection[str], supplied: Collection[str]
+) -> list[str]:
     width = max(len(name) for name in by) + 3
-    return [
-        f"    {'✗' if name in unset else '✓'}  {name:<{width}}"
-        f"{'unset' if name in unset else 'set':<5}   — {', '.join(dict.fromkeys(needed))}"
-        for name, needed in by.items()
-    ]
+    rows = []
+    for name, needed in by.items():
+        word = "unset" if name in unset else "set"
+        word = "controller-supplied" if name in supplied else word
+        mark = "✗" if name in unset else "✓"
+        rows.append(f"    {mark}  {name:<{width}}{word:<5}   — {', '.join(dict.fromkeys(needed))}")
+    return rows

@@ -80,6 +80,28 @@ def test_a_key_that_is_set_and_cannot_be_sent_is_a_warning_of_its_own(project: P
     assert "E-MAN-003" not in project.doctor(environ={"SOLO_PROVIDER_KEY": "abc"}).err
 
 
+def test_a_secret_that_a_controller_supplies_is_not_unset(project: Project) -> None:
+    other = (
+        "  - {name: local/other, version: 0.1.0, runtime: driver, "
+        "gateway: {endpoint: 'https://x.example', api_key: '${CARD_TOKEN}'}}\n"
+    )
+    manifest = AGENT.replace(
+        "inference: {",
+        "inference: {alternates: [{name: other, model: m, driver: {artifact: local/other}}], ",
+    )
+    assert manifest != AGENT
+    control = "control: {settings: [inference.driver], secrets: [CARD_TOKEN]}\n"
+    project.write(manifest + DRIVER % "" + other + control)
+    project.put(wasm("drive", runtime="driver", more=MODELS))
+    project.put(wasm("other", runtime="driver", more=MODELS))
+    told = project.doctor()
+    assert told.block("Environment requirements")[2:] == [
+        "    ✓  CARD_TOKEN   controller-supplied   — "
+        "solo@0.0.1 (artifacts.local/other.gateway.api_key)"
+    ]
+    assert "E-CAP-014" not in told.err
+
+
 def test_every_variable_of_the_closure_names_every_capsule_that_needs_it(
     project: Project,
 ) -> None:
