@@ -3,7 +3,7 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ import pytest
 from murmur.sandbox import identity
 from murmur.sandbox.cgroup import Scope, try_scope
 from murmur.sandbox.egress.name_service import resolv_conf
+from murmur.sandbox.egress.proxy import Bounds
 from murmur.sandbox.egress.service import Egress
 from murmur.sandbox.environment import command_environment
 from murmur.sandbox.hierarchy import Blocked
@@ -19,6 +20,8 @@ from murmur.sandbox.policy import CommandPolicy, Demands, Folders, derive
 from murmur.sandbox.probe import HostReading, read_host
 from murmur.sandbox.results import CommandResult
 from murmur.sandbox.session import CommandSession
+
+from .outside import Outside, outside
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 TOOLS = ("sh", "cat", "true", "ls", "sleep", "cp", "ln", "mv", "mkdir", "env", "head", "dd", "id")
@@ -135,3 +138,20 @@ def contain(helper: Path, reading: HostReading) -> Iterator[Opener]:
 @pytest.fixture
 def session(contain: Opener) -> Contained:
     return contain()
+
+
+@pytest.fixture
+def world() -> Iterator[Outside]:
+    with outside() as made:
+        yield made
+
+
+@pytest.fixture
+def online(world: Outside, contain: Opener) -> Callable[..., Contained]:
+    """Opens a session whose commands may reach `allow`."""
+
+    def open_one(allow: Sequence[str], *tools: str, bounds: Bounds | None = None) -> Contained:
+        egress = world.egress(allow, bounds)
+        return contain(*(tools or ("python3", "sh")), egress=egress, network=bool(allow))
+
+    return open_one

@@ -20,7 +20,7 @@ from murmur.sandbox.resources import Resources
 from murmur.sandbox.results import CommandResult
 
 from .conftest import Contained, Opener
-from .outside import PUBLIC, Outside, outside
+from .outside import PUBLIC, Outside
 from .web import (
     Web,
     publish_files,
@@ -72,12 +72,6 @@ class Both:
         """The authority's certificate, copied to where commands may read it."""
         shutil.copy(self.site.authority, self.session.work / "authority.pem")
         return str(self.session.work / "authority.pem")
-
-
-@pytest.fixture
-def world() -> Iterator[Outside]:
-    with outside() as made:
-        yield made
 
 
 @pytest.fixture
