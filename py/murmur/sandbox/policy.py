@@ -12,6 +12,7 @@ from murmur.sandbox import identity, interpreters, rights, widening
 from murmur.sandbox.binaries import Binary, at_path, inside, resolve
 from murmur.sandbox.interpreters import Runtime
 from murmur.sandbox.launchspec import Limit, Rule, Tree
+from murmur.sandbox.native_code import loads_native_code
 from murmur.sandbox.needs import (
     NeedGrant,
     ProgramOutcome,
@@ -41,29 +42,6 @@ NAME_RESOLUTION: Final = (
     "/etc/nsswitch.conf",
     "/etc/host.conf",
     "/etc/gai.conf",
-)
-
-# Runtimes that load native code from where their modules lie (design/decisions.md 11). The names
-# are prefixes of a base name up to a version suffix: python3.11, ruby3.1, perl5.36.0.
-NATIVE_LOADERS: Final = (
-    "bun",
-    "deno",
-    "guile",
-    "java",
-    "julia",
-    "lua",
-    "luajit",
-    "node",
-    "nodejs",
-    "ocaml",
-    "perl",
-    "php",
-    "pypy",
-    "python",
-    "R",
-    "Rscript",
-    "ruby",
-    "tclsh",
 )
 
 
@@ -338,15 +316,6 @@ def _sealed_trees(
     plan.own(folders.workdir, noexec=seen.workdir_noexec, write=True)
     plan.close_aliases((folders.workdir, folders.home, folders.temp))
     return plan.trees()
-
-
-def loads_native_code(name: str, path: str) -> bool:
-    """Whether an allowlisted binary is a language runtime that loads native modules."""
-    for candidate in (name, os.path.basename(path)):
-        stem = candidate.rstrip("0123456789.-")
-        if stem in NATIVE_LOADERS:
-            return True
-    return False
 
 
 def _check_owner(workdir: str) -> None:

@@ -13,7 +13,8 @@ from murmur.manifest.capsule import Capsule
 from murmur.manifest.grants import Containment as ClassName
 from murmur.manifest.session import Lifecycle
 from murmur.sandbox.mur_sandbox import HelperMissing, find_helper
-from murmur.sandbox.policy import applied_tier, loads_native_code
+from murmur.sandbox.native_code import loads_native_code
+from murmur.sandbox.policy import applied_tier
 from murmur.sandbox.probe import (
     HostReading,
     Tier,

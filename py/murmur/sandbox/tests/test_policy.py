@@ -8,13 +8,13 @@ import pytest
 
 from murmur.sandbox.launchspec import constant
 from murmur.sandbox.mounts import aliases
+from murmur.sandbox.native_code import loads_native_code
 from murmur.sandbox.policy import (
     CommandPolicy,
     Demands,
     Folders,
     UnusableFolder,
     derive,
-    loads_native_code,
 )
 from murmur.sandbox.probe import HostReading, parse, without_linux
 from murmur.sandbox.resources import RLIMIT_CORE, RLIMIT_CPU, RLIMIT_NOFILE
