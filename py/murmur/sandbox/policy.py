@@ -197,7 +197,7 @@ def foresee(
         derived=interpreters.runtimes(asked, path, writable, host_facts),
         native_loaders=loaders,
         workdir_noexec=has_mounts and not demands.workdir_exec and not loaders,
-        maps_tmp=sealed or (has_mounts and workdir != os.path.realpath(TMP)),
+        maps_tmp=has_mounts and workdir != os.path.realpath(TMP),
         private_proc=has_mounts and reading.proc.ok,
         trust_store=_existing(TRUST_STORES) if demands.network and binaries else (),
         name_resolution=_existing(NAME_RESOLUTION) if demands.network else (),
@@ -312,7 +312,7 @@ def _sealed_trees(
     for path in (folders.runtime, folders.records):
         plan.own(path, noexec=True, write=False)
     plan.own(folders.home, noexec=True, write=True)
-    plan.own(folders.temp, target=TMP, noexec=True, write=True)
+    plan.own(folders.temp, target=TMP if seen.maps_tmp else None, noexec=True, write=True)
     plan.own(folders.workdir, noexec=seen.workdir_noexec, write=True)
     plan.close_aliases((folders.workdir, folders.home, folders.temp))
     return plan.trees()

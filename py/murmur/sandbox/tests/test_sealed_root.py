@@ -61,6 +61,14 @@ def test_the_sessions_folders_are_required_and_only_three_can_be_written(
     assert trees["/etc/passwd"].source.endswith("sealed-etc/passwd")
 
 
+def test_a_work_folder_that_is_tmp_stays_there_and_the_temporary_folder_too(
+    folders: Folders, tmp_path: Path
+) -> None:
+    trees = sealed_trees(dataclasses.replace(folders, workdir="/tmp"), tmp_path)
+    assert trees["/tmp"].source == "/tmp" and not trees["/tmp"].read_only
+    assert not trees[folders.temp].read_only
+
+
 def test_what_lies_deeper_is_attached_later(folders: Folders, tmp_path: Path) -> None:
     targets = list(sealed_trees(folders, tmp_path))
     for index, target in enumerate(targets):
