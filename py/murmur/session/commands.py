@@ -8,7 +8,7 @@ import contextlib
 import dataclasses
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from murmur.core.diagnostics import warning
@@ -161,6 +161,14 @@ class Commands:
         """Where the binary lies, as the trace says it; its name when it was not found."""
         known = self._policy.binaries.get(binary)
         return binary if known is None else known.path
+
+    def complete(self, argv: Sequence[str], cancel: threading.Event) -> CommandResult:
+        """Runs a command of `shell.allow` to its end, whatever its time; a cancel stops it."""
+        try:
+            return self._session.run(argv, self._env, cancel=cancel)
+        except NotAllowed:
+            missing = f"{argv[0]} was not found on PATH at launch"
+            return CommandResult(-1, b"", b"", 0, set_up_failure=missing)
 
     def call_native(self, name: str, data: str, cancel: threading.Event) -> Answer:
         """Runs a native tool to its end, and its output's end; a cancel stops it."""

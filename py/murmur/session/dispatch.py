@@ -35,6 +35,13 @@ class CallTool(Protocol):
     def __call__(self, artifact: str, data: str, attempt: Attempt) -> GuestResult: ...
 
 
+@runtime_checkable
+class UsesDispatcher(Protocol):
+    """A runtime tool that calls other tools."""
+
+    def attach(self, dispatcher: "Dispatcher") -> None: ...
+
+
 class TakeImages(Protocol):
     """Takes the images that a tool attached to its result, by its artifact's full name."""
 

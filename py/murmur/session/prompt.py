@@ -36,6 +36,12 @@ def capsule_block(name: str, version: str, workdir: Path, runtime: Path) -> str:
     )
 
 
+PLAN_GUIDANCE: Final = """[Plans]
+submit-plan runs several steps in one reply. Use it where the steps are known beforehand: some that
+do not depend on each other, or a chain in which each needs no more than the output of those before
+it. Where the next step hangs on your judgement of a result, call the tools one by one."""
+
+
 def system_prompt(block: str, configured: str, appended: Sequence[str]) -> str:
     """The whole prompt: capsule block, configured prompt, instruction files."""
     parts = [block, configured, *appended]

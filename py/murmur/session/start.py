@@ -30,7 +30,7 @@ from murmur.session.hooks.opening import SessionHooks, open_session_hooks
 from murmur.session.images import Images
 from murmur.session.loop import AgentLoop, LoopSettings
 from murmur.session.notices import AT_LAUNCH, lose, say, tell
-from murmur.session.prompt import capsule_block, system_prompt
+from murmur.session.prompt import PLAN_GUIDANCE, capsule_block, system_prompt
 from murmur.session.protection import protection_of
 from murmur.session.provided import provided_tools
 from murmur.session.retention import Retention
@@ -332,6 +332,8 @@ def _runner(
         staged.directories.work,
         staged.directories.visible_runtime,
     )
+    if capsule.capabilities.plan_submit:
+        block = f"{block}\n\n{PLAN_GUIDANCE}"
     settings = LoopSettings(
         model=inference.model or "",
         output_cap=staged.limits.max_output_tokens,

@@ -8,20 +8,14 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from murmur.core.durations import rfc3339
 from murmur.session.answers import Answer
 from murmur.session.attempt import Attempt
+from murmur.session.deadline import Deadline
 from murmur.trace.writer import TraceWriter
 
 NONE: Final = "none"
 UNKNOWN: Final = "unknown"
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class DeadlineLeft:
-    """The hard deadline: its moment as RFC 3339 text, and the seconds left."""
-
-    at: str
-    left_secs: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -39,12 +33,11 @@ class SessionStatus:
     session_limit: int | None = None
     machine_limit: int | None = None
     machine_used: Callable[[], int | None] = lambda: None
-    deadline: Callable[[], DeadlineLeft | None] = lambda: None
+    deadline: Deadline | None = None
 
     def __call__(self, arguments: Mapping[str, object], attempt: Attempt, turn: int) -> Answer:
         counts = self.trace.task_counts
         totals = self.trace.session_counts
-        deadline = self.deadline()
         shown: dict[str, Any] = {
             "session_id": self.session_id,
             "task_id": attempt.task_id or NONE,
@@ -69,9 +62,13 @@ class SessionStatus:
                     "limit": _limit(self.machine_limit),
                 },
             },
-            "deadline": NONE if deadline is None else dataclasses.asdict(deadline),
+            "deadline": NONE if self.deadline is None else _left(self.deadline),
         }
         return Answer(json.dumps(shown, ensure_ascii=False))
+
+
+def _left(deadline: Deadline) -> dict[str, object]:
+    return {"at": rfc3339(deadline.wall), "left_secs": max(0, int(deadline.left()))}
 
 
 def _limit(value: int | None) -> int | str:

@@ -43,8 +43,6 @@ def _capabilities(capsule: Capsule) -> Iterator[str]:
     ):
         if value is not None:
             yield f"capabilities.{name}"
-    if granted.plan_submit:
-        yield "capabilities.plan.submit"
 
 
 def _inference(capsule: Capsule) -> Iterator[str]:
