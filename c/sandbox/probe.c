@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +15,8 @@
 #include <unistd.h>
 
 #include "kernel.h"
+
+enum { HTTPS = 443 };
 
 /*
  * Each stage does, in a child of its own, just what a session does (spec/containment.md 3), and
@@ -42,7 +45,9 @@ static int in_seccomp(void) {
 }
 
 static int in_network(void) {
-  return namespaces_create(CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWIPC) != 0 ? -1 : network_up();
+  if (namespaces_create(CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWIPC) != 0 || network_up() != 0)
+    return -1;
+  return dns_socket_open() < 0 || listener_open(INADDR_ANY, HTTPS) < 0 ? -1 : 0;
 }
 
 static int attach_onto_tmp(void) {
