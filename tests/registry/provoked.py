@@ -26,6 +26,14 @@ ELSEWHERE: Final = {
         "tests/endtoend/test_providers.py",
         "test_a_refused_key_ends_the_launch_with_e_run_027_and_then_e_run_040",
     ),
+    "E-RUN-002": (
+        "tests/endtoend/test_scripts.py",
+        "test_an_import_that_is_not_linked_is_e_run_002_naming_it",
+    ),
+    "E-RUN-004": (
+        "tests/endtoend/test_scripts.py",
+        "test_a_folder_without_exactly_one_component_is_e_run_004_naming_what_is_there",
+    ),
     "W-REG-002": (
         "tests/endtoend/test_doctor.py",
         "test_a_spawn_closure_is_predicted_with_e_cap_015_and_w_reg_002",

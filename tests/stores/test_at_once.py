@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -16,9 +15,9 @@ from murmur.store.platforms import host_platform
 from murmur.store.stores import Store, global_store, project_store
 from murmur.store.tests.components import wasm_zip
 
-# Two hundred in the long suite.
+# Two hundred in the long suite, all of them at a time.
 PROCESSES = int(os.environ.get("MURMUR_PROCESSES", "24"))
-AT_A_TIME = 8
+AT_A_TIME = int(os.environ.get("MURMUR_AT_A_TIME", "8"))
 ROOT = str(Path(murmur.__file__ or "").parents[1])
 
 
@@ -44,29 +43,74 @@ class Ground:
         path.write_bytes(wasm_zip(name, version, padding=padding))
         return str(path)
 
-    def mur(self, arguments: Sequence[str]) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
+    @property
+    def environ(self) -> dict[str, str]:
+        return {
+            "HOME": str(self.home),
+            "PATH": "/usr/bin:/bin",
+            "PYTHONPATH": os.pathsep.join([ROOT, *sys.path]),
+        }
+
+    def mur(self, *arguments: str) -> str:
+        """What one command prints; it must succeed."""
+        done = subprocess.run(
             [sys.executable, "-m", "murmur.cli", *arguments],
             cwd=self.project,
-            env={
-                "HOME": str(self.home),
-                "PATH": "/usr/bin:/bin",
-                "PYTHONPATH": os.pathsep.join([ROOT, *sys.path]),
-            },
+            env=self.environ,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             timeout=300,
-            check=False,
+            check=True,
         )
+        return done.stdout
 
     def all(self, commands: Sequence[Sequence[str]]) -> list[tuple[Sequence[str], str]]:
-        """Runs every command, a few at a time; each must succeed. What each printed, in order."""
-        with ThreadPoolExecutor(AT_A_TIME) as pool:
-            done = list(pool.map(self.mur, commands))
-        for command, each in zip(commands, done, strict=True):
-            assert (each.returncode, each.stderr) == (0, ""), (command, each.stderr)
-        return [(command, each.stdout) for command, each in zip(commands, done, strict=True)]
+        """Runs every command, AT_A_TIME together; each must succeed. What each printed."""
+        printed: list[str] = []
+        for start in range(0, len(commands), AT_A_TIME):
+            printed += self._together(commands[start : start + AT_A_TIME])
+        return list(zip(commands, printed, strict=True))
+
+    def _together(self, commands: Sequence[Sequence[str]]) -> list[str]:
+        """Processes that have loaded the program and wait, then all go on at one moment."""
+        there, arrive = os.pipe()
+        gate, opener = os.pipe()
+        started = [
+            subprocess.Popen(
+                [sys.executable, "-c", _HELD, str(arrive), str(gate), *command],
+                cwd=self.project,
+                env=self.environ,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                pass_fds=(arrive, gate),
+            )
+            for command in commands
+        ]
+        os.close(arrive)
+        waiting = 0
+        while waiting < len(commands) and (bytes_read := os.read(there, 4096)):
+            waiting += len(bytes_read)
+        os.close(opener)
+        ended = [process.communicate(timeout=300) for process in started]
+        os.close(there)
+        os.close(gate)
+        for command, process, (_, complaint) in zip(commands, started, ended, strict=True):
+            assert (process.returncode, complaint) == (0, ""), command
+        return [output for output, _ in ended]
+
+
+_HELD = """
+import os, runpy, sys
+import murmur.cli.install, murmur.cli.list, murmur.cli.main, murmur.store.install
+_, arrive, gate, *sys.argv[1:] = sys.argv
+os.write(int(arrive), b"x")
+os.close(int(arrive))
+os.read(int(gate), 1)
+runpy.run_module("murmur.cli", run_name="__main__")
+"""
 
 
 @pytest.fixture
@@ -101,7 +145,7 @@ def test_different_artifacts_installed_at_once_are_all_stored_pinned_and_listed(
     for pin in lock.pins:
         stored = project_store(ground.project).find(pin.name, "1.0.0", host_platform())
         assert stored is not None and stored.open().sha256 == pin.any
-    assert [row[0] for row in rows(ground.mur(["list"]).stdout)] == expected
+    assert [row[0] for row in rows(ground.mur("list"))] == expected
 
 
 def test_the_same_version_in_other_bytes_installed_at_once_is_never_a_mixture(

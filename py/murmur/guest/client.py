@@ -345,9 +345,13 @@ def _await_result(
             serving.on_event(name, facts)
         elif question is not None:
             asked = time.monotonic()
-            send_frame(host.connection, "answer", **_answer(serving.answering, question))
+            answer = _answer(serving.answering, question)
             if question.interface in UNCHARGED:
                 end += time.monotonic() - asked
+            elif time.monotonic() >= question.deadline:
+                host.kill()  # what it asked for took all the time it had
+                return failures.deadline_failure(call)
+            send_frame(host.connection, "answer", **answer)
 
 
 def _question(frame: Frame, end: float, cancel: threading.Event | None) -> Question:

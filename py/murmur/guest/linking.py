@@ -306,6 +306,4 @@ def _argument(store: StoreContext, value: Any) -> Any:
     """A plain value; of a resource that the runtime gave out, its number."""
     if not isinstance(value, ResourceAny):
         return from_engine(value)
-    number = value.to_host(store).rep
-    value.drop(store)
-    return number
+    return value.to_host(store).rep  # which gives the borrowed handle back

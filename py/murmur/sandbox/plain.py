@@ -21,7 +21,7 @@ from murmur.sandbox.ceiling import Ceiling
 from murmur.sandbox.cgroup import Scope
 from murmur.sandbox.policy import CommandPolicy
 from murmur.sandbox.resources import RLIMIT_AS, RLIMIT_CORE, RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_NOFILE
-from murmur.sandbox.results import CommandResult, NotAllowed, SetUpFailed
+from murmur.sandbox.results import CommandResult, NotAllowed, SessionEnded, SetUpFailed
 from murmur.sandbox.running import (
     CAPTURE_BYTES,
     KILL_S,
@@ -188,7 +188,7 @@ class PlainSession:
         folder = os.path.join(self._policy.folders.workdir, cwd or "")
         with self._lock:
             if self._closed:
-                raise SetUpFailed("session: it has ended")
+                raise SessionEnded()
             self._ceiling.ended()
             self._ceiling.check()
             try:

@@ -57,3 +57,10 @@ class RootNotComposed(SetUpFailed):
     def __init__(self, detail: str, step: str, reason: str) -> None:
         super().__init__(detail)
         self.refusal: MurmurError = error("E-RUN-014", step=step, reason=reason)
+
+
+class SessionEnded(SetUpFailed):
+    """Nothing is started any more: the session is over."""
+
+    def __init__(self) -> None:
+        super().__init__("session: it has ended")

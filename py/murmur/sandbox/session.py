@@ -22,8 +22,9 @@ from murmur.sandbox.holder import Holder, start_holder
 from murmur.sandbox.launchspec import LaunchSpec, encode, memfd
 from murmur.sandbox.mur_sandbox import above_stdio, spawn
 from murmur.sandbox.policy import CommandPolicy
+from murmur.sandbox.reaching import connect_inside
 from murmur.sandbox.reports import Report
-from murmur.sandbox.results import CommandResult, NotAllowed, SetUpFailed
+from murmur.sandbox.results import CommandResult, NotAllowed, SessionEnded, SetUpFailed
 from murmur.sandbox.running import OnOutput, RunningCommand, Stream, run_to_end, signal_limit
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class CommandSession:
         given: bytes | None = None,
         on_output: OnOutput | None = None,
     ) -> RunningCommand:
-        """Starts a command for the caller to drive. Raises NotAllowed, SetUpFailed.
+        """Starts a command for the caller to drive. Raises NotAllowed, SessionEnded, SetUpFailed.
 
         `given` is all of its standard input, which is empty without; `on_output` is called with
         every piece of output.
@@ -112,7 +113,7 @@ class CommandSession:
             raise NotAllowed(argv[0])
         with self._lock:
             if self._closed:
-                raise SetUpFailed("session: it has ended")
+                raise SessionEnded()
             self._ceiling.check()
             if self._holder is None:
                 self._holder = self._start_holder()
@@ -122,6 +123,17 @@ class CommandSession:
                 raise SetUpFailed(f"relay: {failure}") from failure
         command.on_output = on_output
         return command
+
+    def connect(self, port: int, seconds: float) -> socket.socket:
+        """A connection to a loopback port inside the session's network. Raises OSError."""
+        with self._lock:
+            if self._holder is None or self._closed:
+                raise OSError("nothing was started in the session's network")
+            pidfd = os.dup(self._holder.pidfd)
+        try:
+            return connect_inside(pidfd, port, seconds)
+        finally:
+            os.close(pidfd)
 
     def _start_holder(self) -> Holder:
         ports = self._egress.ports if self._egress is not None else None

@@ -1,20 +1,64 @@
 """What the runtime answers a tool's questions with. spec/artifacts.md 3.
 
-`murmur:task` waits for whoever sent the task; every other question of a tool goes where the
-session serves it, or is answered as unserved.
+`murmur:task` waits for whoever sent the task, `murmur:process` starts programs; any other question
+is answered as unserved.
 """
 
+from typing import Any
+
+from murmur.guest.calls import GuestResult, ToolInput
 from murmur.guest.client import Ask
-from murmur.guest.questions import TASK_INTERFACE, Answer, Answering, Question, Value, unserved
+from murmur.guest.questions import (
+    PROCESS_INTERFACE,
+    TASK_INTERFACE,
+    Answer,
+    Answering,
+    Question,
+    Value,
+    unserved,
+)
+from murmur.session.attempt import Attempt
+from murmur.session.guest_calls import GuestCalls
+from murmur.session.processes import Processes
 
 
-def tool_answering(ask: Ask | None) -> Answering:
+def tool_answering(ask: Ask | None, processes: Answering) -> Answering:
     """The answers to a tool called during an attempt at a task; `ask` None is no task."""
 
     def answer(question: Question) -> Answer:
         if question.interface == TASK_INTERFACE and ask is not None:
             (prompt,) = question.arguments
             return Value(ask(prompt))
+        if question.interface == PROCESS_INTERFACE:
+            return processes(question)
         return unserved(question)
 
     return answer
+
+
+class ToolCaller:
+    """Calls WASM tools for the model: `session.dispatch.CallTool`."""
+
+    def __init__(self, calls: GuestCalls, processes: Processes) -> None:
+        self._calls = calls
+        self._processes = processes
+
+    def __call__(self, artifact: str, data: str, attempt: Attempt, turn: int) -> GuestResult:
+        own = self._processes.of(artifact, turn)
+
+        def on_event(kind: str, facts: dict[str, Any]) -> None:
+            if kind == "dropped":
+                own.dropped(facts)
+            else:
+                attempt.tool_event(kind, facts)
+
+        try:
+            return self._calls.call_tool(
+                artifact,
+                ToolInput(data),
+                on_event=on_event,
+                answering=tool_answering(attempt.ask, own),
+                cancel=attempt.cancel,
+            )
+        finally:
+            own.close()

@@ -36,8 +36,6 @@ UNPROVOKED: Final[dict[str, str]] = {
     "E-ROS-005": _FORMATIONS,
     "E-ROS-006": _FORMATIONS,
     "E-ROS-007": _FORMATIONS,
-    "E-RUN-002": _HOSTS,
-    "E-RUN-004": _SESSIONS,
     "E-RUN-020": _DELEGATION,
     "E-RUN-026": _HOSTS,
     "E-RUN-030": _HOSTS,
