@@ -6,7 +6,7 @@ ordinary error results and the loop goes on.
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Protocol, runtime_checkable
 
 from murmur.core.diagnostics import Diagnostic
@@ -32,7 +32,7 @@ from murmur.trace.writer import TraceWriter
 class CallTool(Protocol):
     """Calls a WASM tool by its artifact's full name, with the input as compact JSON."""
 
-    def __call__(self, artifact: str, data: str, attempt: Attempt) -> GuestResult: ...
+    def __call__(self, artifact: str, data: str, attempt: Attempt, turn: int) -> GuestResult: ...
 
 
 @runtime_checkable
@@ -64,10 +64,12 @@ class Dispatcher:
         take_images: TakeImages | None = None,
         hooks: CallHooks | None = None,
         warn: Callable[[Diagnostic], None] = lambda found: None,
+        pulled: Collection[str] = (),
     ) -> None:
         """`protection` None is a capsule without read-only paths; `runtime_tools` answer for the
         tools of kind RUNTIME."""
         self._hooks = hooks
+        self._pulled = frozenset(pulled)
         self._tools = tools
         self._skills = skills
         self._call_tool = call_tool
@@ -152,7 +154,7 @@ class Dispatcher:
         if tool.kind is ToolKind.NATIVE:
             assert self._commands is not None
             return self._commands.call_native(tool.name, data, attempt.cancel)
-        result = self._call_tool(tool.artifact, data, attempt)
+        result = self._call_tool(tool.artifact, data, attempt, turn)
         if self._take_images is None or isinstance(result, GuestFailure):
             return tool_answer(result)
         return tool_answer(result, self._take_images(tool.artifact, result, attempt, turn))
@@ -200,8 +202,8 @@ class Dispatcher:
             output_bytes=len(text.encode()),
             duration_ms=duration_ms,
             status="ok",
-            origin="operator",
-            trust="trusted",
+            origin="runtime" if call.name in self._pulled else "operator",
+            trust="untrusted" if call.name in self._pulled else "trusted",
         )
 
     def _trace_tool(

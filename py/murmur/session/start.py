@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from murmur.core.diagnostics import error, warning
 from murmur.core.peer_handles import PeerHandles
 from murmur.core.tasks import Acceptance, Task
-from murmur.guest.calls import ToolInput
 from murmur.guest.client import Guests
 from murmur.inference.driver import DriverClient
 from murmur.inference.gateway import Gateway
@@ -30,6 +29,7 @@ from murmur.session.hooks.opening import SessionHooks, open_session_hooks
 from murmur.session.images import Images
 from murmur.session.loop import AgentLoop, LoopSettings
 from murmur.session.notices import AT_LAUNCH, lose, say, tell
+from murmur.session.processes import Processes
 from murmur.session.prompt import PLAN_GUIDANCE, capsule_block, system_prompt
 from murmur.session.protection import protection_of
 from murmur.session.provided import provided_tools
@@ -43,7 +43,7 @@ from murmur.session.scope.routes import Guests as GuestsStance
 from murmur.session.spawning import register
 from murmur.session.stage import Staged
 from murmur.session.task_runner import TaskRunner
-from murmur.session.tool_interfaces import tool_answering
+from murmur.session.tool_interfaces import ToolCaller
 from murmur.trace.content import Capture
 from murmur.trace.spans import Spans
 from murmur.trace.writer import TraceWriter
@@ -301,6 +301,8 @@ def _runner(
     inference = capsule.inference
     assert inference is not None and inference.driver is not None
     images = Images(capsule.context.images)
+    protection = protection_of(staged)
+    processes = Processes(commands, protection, hooks.gate.refuses_command)
     dispatcher = Dispatcher(
         tools=staged.tools,
         skills={
@@ -308,19 +310,18 @@ def _runner(
             for artifact in staged.artifacts.values()
             if artifact.skill is not None
         },
-        call_tool=lambda artifact, data, attempt: guest_calls.call_tool(
-            artifact,
-            ToolInput(data),
-            on_event=attempt.tool_event,
-            answering=tool_answering(attempt.ask),
-            cancel=attempt.cancel,
-        ),
+        call_tool=ToolCaller(guest_calls, processes),
         commands=commands,
         trace=trace,
         capture=capture,
-        protection=protection_of(staged),
+        protection=protection,
         runtime_tools=provided_tools(staged, commands, trace, controls),
         hooks=hooks.gate,
+        pulled=[
+            artifact.entry.bare_name
+            for name, artifact in staged.artifacts.items()
+            if staged.prepared.pulled_by(name) is not None
+        ],
         warn=lambda found: tell(staged.directories.records_root, found),
         take_images=lambda artifact, result, attempt, turn: images.take(
             result.attachments, guest_calls.folder(artifact), attempt.task_id, turn

@@ -26,7 +26,7 @@ from murmur.session.board import Board
 from murmur.session.checking import RunCheck
 from murmur.session.course import AskHooks, Rules
 from murmur.session.deadline import Deadline, Notice, Overdue
-from murmur.session.dispatch import CallTool, Dispatcher
+from murmur.session.dispatch import Dispatcher
 from murmur.session.history import Conversations, Keeping
 from murmur.session.images import Images
 from murmur.session.inventory import Tool, ToolKind, shell_tool
@@ -66,6 +66,7 @@ NOT_KEPT = Keeping()
 NOTHING_DECLARED = Lifecycle()
 FIVE_IMAGES = ImageLimits()
 
+ScriptedTool = Callable[[str, str, Attempt], GuestResult]
 Answer = GuestResult | Callable[[threading.Event], GuestResult]
 
 
@@ -181,7 +182,7 @@ def rig(
     folder: Path,
     answers: Sequence[Answer],
     *,
-    tools: Mapping[str, CallTool] | None = None,
+    tools: Mapping[str, ScriptedTool] | None = None,
     max_turns: int | None = None,
     acceptance: Acceptance = Acceptance.QUEUE,
     shells: Sequence[str] = (),
@@ -220,7 +221,7 @@ def rig(
         for name in tools or {}
     }
 
-    def call_tool(artifact: str, data: str, attempt: Attempt) -> GuestResult:
+    def call_tool(artifact: str, data: str, attempt: Attempt, turn: int) -> GuestResult:
         assert tools is not None
         return tools[artifact.removeprefix("local/")](artifact, data, attempt)
 
