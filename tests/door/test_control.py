@@ -1,11 +1,13 @@
 """The control surface over a served door, with scripted controls behind it. spec/door.md 19."""
 
+import asyncio
 import socket
 from collections.abc import Mapping
 from typing import Any
 
 import httpx
 import pytest
+from starlette.requests import Request
 
 from murmur.core.control import ControlRefused, ControlToken, Kind, SettingChange
 from murmur.door.control import ControlSurface
@@ -165,3 +167,42 @@ def test_a_door_token_is_asked_for_by_everything_else(url: str, token: ControlTo
         answer = httpx.get(url + path, headers=sent(token))
         assert answer.status_code == 401
         assert "murmur-control" not in answer.headers["www-authenticate"]
+
+
+@pytest.mark.parametrize(
+    ("peer", "here"),
+    [
+        ("127.0.0.1", True),
+        ("127.8.9.1", True),
+        ("::1", True),
+        ("::ffff:127.0.0.1", True),
+        ("192.0.2.7", False),
+        ("::ffff:192.0.2.7", False),
+        ("fe80::1%eth0", False),
+        ("", False),
+    ],
+)
+def test_a_secret_is_taken_from_this_machine_itself_only(
+    controls: Scripted, token: ControlToken, peer: str, here: bool
+) -> None:
+    async def receive() -> dict[str, object]:
+        return {"type": "http.request", "body": b"x", "more_body": False}
+
+    scope = {
+        "type": "http",
+        "method": "PUT",
+        "path": "/control/secrets/CARD",
+        "query_string": b"",
+        "client": (peer, 1),
+        "headers": [
+            (b"authorization", f"Bearer {token.text}".encode()),
+            (b"content-length", b"1"),
+        ],
+    }
+    surface = ControlSurface(controls, token)
+    request = Request(scope, receive)
+    answer = asyncio.run(surface.answer(request, "/control/secrets/CARD"))
+    assert answer.status_code == (200 if here else 403)
+    assert (controls.held == b"x") == here
+    if not here:
+        assert controls.refused == [(403, "not_loopback", "secret", "CARD")]
