@@ -140,13 +140,16 @@ def test_a_session_that_waits_for_a_task_ends_ok_on_sigterm(place: Place, projec
     assert running.trace()[-1]["exit_status"] == "ok"
 
 
-def test_an_interrupt_ends_the_session_as_sigterm_does(place: Place, project: Path) -> None:
+@pytest.mark.parametrize(("sent", "expected"), [(signal.SIGINT, 130), (signal.SIGHUP, 129)])
+def test_an_interrupt_ends_the_session_as_sigterm_does(
+    place: Place, project: Path, sent: signal.Signals, expected: int
+) -> None:
     write_manifest(project, replay(SLOW))
     running = place.start("--task", "go", cwd=project)
     running.wait_for("task_start")
-    status, _, complaint = running.end(signal.SIGINT)
-    assert status == 1
-    assert "Traceback" not in complaint
+    status, _, complaint = running.end(sent)
+    assert status == expected
+    assert "error[E-RUN-040]" in complaint and "Traceback" not in complaint
     assert running.trace()[-1]["exit_status"] == "canceled"
 
 

@@ -6,13 +6,22 @@ Conversations, resuming, lifecycle, retention and state. spec/sessions.md 9, 12,
 import dataclasses
 import json
 import os
+import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.endtoend.capsule import Place, read_trace, replay, shell_turn, write_manifest
+from tests.endtoend.capsule import (
+    TIMEOUT_SECONDS,
+    Place,
+    mur_command,
+    read_trace,
+    replay,
+    shell_turn,
+    write_manifest,
+)
 
 SHELL: dict[str, Any] = {"shell": {"allow": ["sh", "sleep"]}}
 THREADED = {"conversation": "threaded"}
@@ -458,3 +467,21 @@ def _run(place: Place, project: Path, launch: Launch) -> Ended:
     group = place.home / ".murmur" / "records" / Path(os.path.relpath(project / "workdir", "/"))
     newest = max(each for each in group.iterdir() if each.name.startswith("ses_"))
     return Ended(place, project, newest, done.stderr)
+
+
+def test_two_launches_on_one_conversation_at_once_lose_no_message(
+    place: Place, project: Path
+) -> None:
+    turns = [writes(f"file{number}", "x") for number in range(6)] + [{"text": "done"}]
+    write_manifest(project, replay(turns))
+    command = [*mur_command(), "run", "--task", "go", "--context", "ctx_both"]
+    both = [
+        subprocess.Popen(command, cwd=project, env=dict(place.environ), stdout=subprocess.DEVNULL)
+        for _ in range(2)
+    ]
+    assert [each.wait(TIMEOUT_SECONDS) for each in both] == [0, 0]
+    done = place.mur("conversation", "show", "ctx_both", "--json", cwd=project)
+    messages = json.loads(done.stdout)["messages"]
+    assert len({each["id"] for each in messages}) == len(messages) == 2 * 14
+    for role, count in (("user", 1), ("assistant", 7), ("tool", 6)):
+        assert sum(each["role"] == role for each in messages) == 2 * count

@@ -1,0 +1,68 @@
+"""A session that sleeps between tasks lives as long as it is left: its memory does not grow.
+
+Issue 7: a thousand tasks in one session with flat memory.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.endtoend.capsule import Place, descendants, replay, write_manifest
+
+TASKS = int(os.environ.get("MURMUR_TASKS", "1000"))
+WARM = TASKS // 5
+# MiB that the rest of the tasks may add over all of its processes; one task's texts are 64 KiB.
+ROOM = 24
+TEXT = "x" * 32_768
+
+
+def _resident_mib(pid: int) -> float:
+    """Memory that a process and everything below it hold, shared pages counted once each."""
+    total = 0
+    for each in (pid, *descendants(pid)):
+        try:
+            lines = Path(f"/proc/{each}/smaps_rollup").read_text().splitlines()
+        except OSError:
+            continue
+        total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+    return total / 1024
+
+
+def _send(client: httpx.Client, url: str, number: int) -> dict[str, Any]:
+    message = {"messageId": f"m{number}", "role": "ROLE_USER", "parts": [{"text": TEXT}]}
+    call = {"jsonrpc": "2.0", "id": number, "method": "SendMessage", "params": {"message": message}}
+    answer = client.post(url, json=call, headers={"a2a-version": "1.0"})
+    found = answer.json()
+    assert "result" in found, found
+    task = found["result"]["task"]
+    assert task["status"]["state"] == "TASK_STATE_COMPLETED", task
+    assert isinstance(task, dict)
+    return task
+
+
+def test_a_thousand_tasks_leave_memory_flat(place: Place, project: Path) -> None:
+    manifest = replay(
+        [{"text": TEXT}],
+        lifecycle={"task_acceptance": "queue", "after_task": "sleep", "queue_depth": 4},
+        context={"record": "off"},
+    )
+    manifest["artifacts"][0]["config"]["on_exhausted"] = "repeat_last"
+    write_manifest(project, manifest)
+    running = place.start(cwd=project)
+    try:
+        with httpx.Client(timeout=120) as client:
+            for number in range(WARM):
+                _send(client, running.url, number)
+            warm = _resident_mib(running.process.pid)
+            for number in range(WARM, TASKS):
+                _send(client, running.url, number)
+            end = _resident_mib(running.process.pid)
+    finally:
+        status, _, complaint = running.end()
+    print(f"memory: {warm:.1f} MiB after {WARM} tasks, {end:.1f} MiB after {TASKS}")
+    assert (status, complaint) == (0, "")
+    assert end - warm < ROOM
+    kinds = [line["event_type"] for line in running.trace()]
+    assert kinds.count("task_end") == TASKS and kinds[-1] == "session_end"
