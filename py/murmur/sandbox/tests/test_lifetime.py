@@ -227,6 +227,24 @@ def test_many_commands_at_once_keep_their_output_apart(session: Contained) -> No
     assert results == {number: f"{number}\n".encode() for number in range(8)}
 
 
+@pytest.mark.parametrize("sealed", [False, True])
+def test_two_hundred_commands_at_once_all_end_as_they_should(
+    contain: Opener, reading: HostReading, sealed: bool
+) -> None:
+    if sealed and not reading.sealed.ok:
+        pytest.skip(f"INCONCLUSIVE: {reading.sealed.reason}")
+    session = contain("sh", "cat", sealed=sealed)
+    line = "echo $0 > out-$0; cat out-$0"
+    running = [
+        session.session.start(("sh", "-c", line, str(number)), session.env) for number in range(200)
+    ]
+    for number, command in enumerate(running):
+        result = command.wait(60)
+        assert result is not None
+        assert (result.exit_code, result.stdout) == (0, f"{number}\n".encode())
+    assert session.session.close()
+
+
 def test_no_descriptor_is_left_behind(contain: Opener) -> None:
     warm = contain()
     warm.run("true")
