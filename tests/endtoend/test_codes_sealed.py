@@ -103,3 +103,16 @@ def test_w_sec_003_says_what_keeps_bash_from_no_host(ground: Ground) -> None:
     )
     done = ground.run(**ground.host(seccomp=NO_SECCOMP))
     check_warned(Case("W-SEC-003", lambda _: done, ("bash", "network.allow")), done)
+
+
+def test_a_grant_to_execute_that_holds_the_work_folder_is_refused_and_reported(
+    ground: Ground,
+) -> None:
+    directory = {"path": str(ground.folder), "list_dir": True}
+    allowing(ground, "cat", interpreter_runtime=[{"binary": "cat", "dirs": [directory]}])
+    done = ground.run(PATH=SEARCH)
+    facts = ("shell.interpreter_runtime", str(ground.folder), "which commands write")
+    check_refused(Case("E-IO-003", lambda _: done, facts), done)
+    shown = ground.mur("run", "--explain-scope", PATH=SEARCH)
+    assert shown.returncode == 0
+    assert "  - E-IO-003: murmur.yaml: capabilities.shell.interpreter_runtime" in shown.stdout

@@ -48,7 +48,9 @@ def resolve(names: Iterable[str], path: str, writable: Sequence[str]) -> dict[st
                 path=canonical[0],
                 all_paths=canonical,
                 interpreter=script_interpreter(canonical[0]),
-                closure=elf.closure(canonical),
+                closure=tuple(
+                    each for each in elf.closure(canonical) if not inside(each, writable)
+                ),
                 found=tuple(found),
             )
     return resolved

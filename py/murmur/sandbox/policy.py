@@ -178,7 +178,11 @@ def foresee(
     """
     tier = applied_tier(reading, sealed=demands.sealed)
     contained = tier != "Environment-only"
-    binaries = resolve(demands.shell_allow, path, tuple(writable))
+    host_paths = widening.host_path_grants(
+        demands.host_paths, tier, writable, demands.murmur_home, demands.home
+    )
+    writable = (*writable, *_written(host_paths))
+    binaries = resolve(demands.shell_allow, path, writable)
     programs = choose_programs(demands.programs, binaries)
     binaries |= {
         each.program: dataclasses.replace(at_path(each.path), name=each.program)
@@ -201,9 +205,7 @@ def foresee(
         private_proc=has_mounts and reading.proc.ok,
         trust_store=_existing(TRUST_STORES) if demands.network and binaries else (),
         name_resolution=_existing(NAME_RESOLUTION) if demands.network else (),
-        host_paths=widening.host_path_grants(
-            demands.host_paths, tier, writable, demands.murmur_home, demands.home
-        ),
+        host_paths=host_paths,
         needs=resolve_needs(demands.programs, binaries, _existing(TRUST_STORES)),
         programs=programs,
     )
@@ -227,17 +229,8 @@ def derive(
     if contained:
         _check_owner(folders.workdir)
     writable = (folders.workdir, folders.temp, folders.home)
-    widening.check_outside(
-        widening.interpreter_grants(demands.interpreter_runtime),
-        writable,
-        "capabilities.shell.interpreter_runtime",
-    )
-    widening.check_outside(
-        widening.staged_grants(demands.staged_runtime),
-        writable,
-        "capabilities.shell.staged_runtime",
-    )
     seen = foresee(reading, folders.workdir, writable, demands, path, host_facts)
+    check_grants(demands, (*writable, *_written(seen.host_paths)))
     grants = _grants(demands, seen)
     executable = (folders.workdir,) if demands.workdir_exec else ()
     kept = (folders.runtime, folders.records)
@@ -254,6 +247,22 @@ def derive(
         trees=_trees(reading, folders, demands, seen, grants),
         rules=rules,
         limits=process_limits(demands.resources),
+    )
+
+
+def check_grants(demands: Demands, writable: Sequence[str]) -> None:
+    """Raises UnusableGrant for a grant to execute that reaches one of the `writable` folders."""
+    shell = "capabilities.shell"
+    interpreters_may = widening.interpreter_grants(demands.interpreter_runtime)
+    widening.check_outside(interpreters_may, writable, f"{shell}.interpreter_runtime")
+    staged = widening.staged_grants(demands.staged_runtime)
+    widening.check_outside(staged, writable, f"{shell}.staged_runtime")
+
+
+def _written(host_paths: Iterable[HostPathGrant]) -> tuple[str, ...]:
+    """The operator's folders that commands write: nothing there may ever be executed."""
+    return tuple(
+        each.path for each in host_paths if each.access == "read-write" and each.mechanism != "none"
     )
 
 

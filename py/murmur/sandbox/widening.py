@@ -69,9 +69,7 @@ def derived_grants(derived: Mapping[str, Runtime]) -> tuple[PathGrant, ...]:
     )
 
 
-def check_outside(
-    grants: Iterable[PathGrant], writable: Sequence[str], field: str, suffix: str = ""
-) -> None:
+def check_outside(grants: Iterable[PathGrant], writable: Sequence[str], field: str) -> None:
     """Raises UnusableGrant for an executable grant that reaches what commands write.
 
     Landlock adds rights up along a path, so that a grant above the work folder would make
@@ -83,7 +81,7 @@ def check_outside(
                 relation = "lies in" if inside(each.path, (folder,)) else "holds"
                 raise UnusableGrant(
                     f"{field}: {each.declared} {relation} {folder}, which commands write: what "
-                    f"they write could then be executed; name a folder apart from it{suffix}"
+                    f"they write could then be executed; name a folder apart from it"
                 )
 
 

@@ -12,7 +12,7 @@ from murmur.sandbox.egress.name_service import resolv_conf
 from murmur.sandbox.needs import ToolProgram
 from murmur.sandbox.policy import CommandPolicy, Folders, UnusableFolder, derive
 from murmur.sandbox.widening import UnusableGrant
-from murmur.session.demands import command_demands
+from murmur.session.demands import command_demands, unusable_grant
 from murmur.session.entrypoints import DEFAULT_PATH
 from murmur.session.native_tools import program_paths
 from murmur.session.stage import Staged
@@ -55,12 +55,7 @@ def command_policy(staged: Staged) -> CommandPolicy:
                 facts,
             )
     except UnusableGrant as unusable:
-        raise error(
-            "E-IO-003",
-            what=launch.manifest.name,
-            reason=str(unusable),
-            hint="narrow the grant in the manifest",
-        ) from None
+        raise unusable_grant(unusable, launch.manifest.name) from None
     except (UnusableFolder, ValueError, OSError) as failure:
         raise error(
             "E-IO-003",

@@ -6,12 +6,14 @@ The scope report foresees from the same demands that a session derives its polic
 import dataclasses
 
 from murmur.core.config import Config
+from murmur.core.diagnostics import MurmurError, error
 from murmur.core.home import Home
 from murmur.manifest import limits
 from murmur.manifest.capsule import Capsule
 from murmur.sandbox import resources
 from murmur.sandbox.needs import ToolProgram
 from murmur.sandbox.policy import Demands
+from murmur.sandbox.widening import UnusableGrant
 from murmur.session.containment import Containment
 
 
@@ -38,6 +40,13 @@ def command_demands(
         murmur_home=str(home.root),
         home=str(home.root.parent),
         programs=programs,
+    )
+
+
+def unusable_grant(unusable: UnusableGrant, manifest: str) -> MurmurError:
+    """E-IO-003 for a grant that would make executable what commands write."""
+    return error(
+        "E-IO-003", what=manifest, reason=str(unusable), hint="narrow the grant in the manifest"
     )
 
 

@@ -17,7 +17,10 @@ from murmur.manifest.segments import (
     check_record_store,
 )
 from murmur.manifest.warnings import manifest_warnings
+from murmur.sandbox.policy import check_grants
+from murmur.sandbox.widening import UnusableGrant
 from murmur.session.containment import Containment, read_containment, search_of
+from murmur.session.demands import unusable_grant
 from murmur.session.directories import WorkPlace, check_workdir, holds_home, work_place
 from murmur.session.gateways import foresee_keys
 from murmur.session.grants import Shapes, capsule_rules, check_shapes
@@ -103,6 +106,7 @@ def explain_examined(examined: Examined, shapes: Shapes, place: WorkPlace) -> Ex
             *_unserved(capsule, launch),
             *_manifest_refusals(capsule, launch, place),
             *containment.refusals,
+            *_grant_refusals(subject, launch.manifest.name),
             *key_refusals,
             *scope,
         ),
@@ -114,6 +118,13 @@ def explain_examined(examined: Examined, shapes: Shapes, place: WorkPlace) -> Ex
         ),
         notices=(*examined.config.warnings, *notices(capsule)),
     )
+
+
+def _grant_refusals(subject: Subject, manifest: str) -> Iterator[MurmurError]:
+    try:
+        check_grants(subject.demands, subject.writable)
+    except UnusableGrant as unusable:
+        yield unusable_grant(unusable, manifest)
 
 
 def _unserved(capsule: Capsule, launch: Launch) -> Iterator[MurmurError]:

@@ -8,11 +8,11 @@ from murmur.core.config import HostPath
 from murmur.manifest.grants import InterpreterDirectory, InterpreterRuntime
 from murmur.sandbox.compilers import examine_compilers
 from murmur.sandbox.credential_locations import is_credential_location
-from murmur.sandbox.policy import CommandPolicy, Folders
+from murmur.sandbox.policy import CommandPolicy, Demands, Folders, derive
 from murmur.sandbox.scripts import unreachable_scripts
 from murmur.sandbox.widening import UnusableGrant, host_path_grants
 
-from .test_policy import access, folders, made
+from .test_policy import HOST, access, folders, made
 
 __all__ = ["folders"]
 
@@ -54,6 +54,21 @@ def test_host_paths_read_or_write_and_never_execute(folders: Folders, tmp_path: 
     trees = {tree.target: tree for tree in policy.trees}
     assert not trees[f"{tmp_path}/w"].read_only and trees[f"{tmp_path}/w"].noexec
     assert [each.mechanism for each in policy.host_paths] == ["landlock", "landlock"]
+
+
+def test_what_commands_may_write_by_a_host_path_is_never_executable(
+    folders: Folders, tmp_path: Path
+) -> None:
+    shared = tmp_path / "shared"
+    script(shared, "tool", "#!/bin/sh")
+    path = HostPath(str(shared), "read-write")
+    with pytest.raises(UnusableGrant, match="which commands write"):
+        made(folders, host_paths=(path,), interpreter_runtime=interpreter(shared))
+    wanted = Demands(("tool", "sh"), host_paths=(path,))
+    policy = derive(HOST, folders, wanted, f"{shared}:/usr/bin:/bin")
+    assert set(policy.binaries) == {"sh"}
+    readable = Demands(("tool", "sh"), host_paths=(HostPath(str(shared)),))
+    assert "tool" in derive(HOST, folders, readable, f"{shared}:/usr/bin:/bin").binaries
 
 
 def test_what_reaches_the_murmur_home_is_withheld_and_says_why(tmp_path: Path) -> None:

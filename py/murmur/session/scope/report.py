@@ -17,7 +17,7 @@ from murmur.manifest.grants import Capabilities
 from murmur.manifest.session import FileExport, PeerFileExport
 from murmur.read_only.interpreters import advisory_for
 from murmur.sandbox.needs import ToolProgram
-from murmur.sandbox.policy import Foreseen, foresee
+from murmur.sandbox.policy import Demands, Foreseen, foresee
 from murmur.sandbox.probe import MECHANISMS
 from murmur.session.containment import Containment
 from murmur.session.demands import command_demands
@@ -73,15 +73,23 @@ class Subject:
     def records(self) -> str:
         return str(self.home.root / records_name(self.place, SESSION_ID))
 
-    def foreseen(self) -> Foreseen:
-        """What host and demands decide between them; runs allowlisted interpreters to ask them."""
-        demands = command_demands(
+    @property
+    def demands(self) -> Demands:
+        """What capsule and operator demand for commands."""
+        return command_demands(
             self.capsule, self.containment, self.config, self.home, self.programs
         )
-        work = os.path.realpath(self.work)
-        writable = (work, f"{self.records}/tmp", f"{self.records}/home")
+
+    @property
+    def writable(self) -> tuple[str, str, str]:
+        """The session's folders that commands write, the work folder first."""
+        return (os.path.realpath(self.work), f"{self.records}/tmp", f"{self.records}/home")
+
+    def foreseen(self) -> Foreseen:
+        """What host and demands decide between them; runs allowlisted interpreters to ask them."""
         path = self.environ.get("PATH", DEFAULT_PATH)
-        return foresee(self.containment.reading, work, writable, demands, path)
+        reading, writable = self.containment.reading, self.writable
+        return foresee(reading, writable[0], writable, self.demands, path)
 
 
 def scope_report(
