@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Protocol, runtime_checkable
 
 from murmur.core.diagnostics import Diagnostic
+from murmur.core.peer_handles import hide_tokens
 from murmur.core.tasks import ArtifactFrame
 from murmur.guest.calls import GuestFailure, GuestResult, ToolResult
 from murmur.inference.reply import ToolCall
@@ -222,9 +223,9 @@ class Dispatcher:
             task_id=task_id,
             tool_name=call.name,
             tool_call_id=call.id or None,
-            input=call.input,
+            input=hide_tokens(call.input),
             input_bytes=len(given.encode()),
-            output=self._capture.output(text),
+            output=hide_tokens(self._capture.output(text)),
             output_bytes=len(text.encode()),
             duration_ms=duration_ms,
             status="error" if answer.is_error else "ok",

@@ -1,16 +1,25 @@
 """What answers for each runtime-provided tool of a session's inventory. spec/sessions.md 15."""
 
+import os
+
+from murmur.core.peer_handles import PeerHandles
+from murmur.manifest.network import parse_rules
 from murmur.session.answers import RuntimeTool
 from murmur.session.background_tool import BackgroundCommandTool
 from murmur.session.commands import Commands
 from murmur.session.control import SessionControls
+from murmur.session.fetch_peer_file import FetchPeerFile
+from murmur.session.grants import capsule_rules
 from murmur.session.plans.submit import SubmitPlan
 from murmur.session.runtime_tools import (
     BACKGROUND_COMMAND,
+    FETCH_PEER_FILE,
     SESSION_STATUS,
+    SHARE_FILE,
     SUBMIT_PLAN,
     SWITCH_DRIVER,
 )
+from murmur.session.share_file import ShareFile
 from murmur.session.stage import Staged
 from murmur.session.status import SessionStatus
 from murmur.session.switch_driver import SwitchDriver
@@ -22,9 +31,11 @@ def provided_tools(
     staged: Staged,
     commands: Commands | None,
     trace: TraceWriter,
+    url: str,
     controls: SessionControls | None = None,
+    handles: PeerHandles | None = None,
 ) -> dict[str, RuntimeTool]:
-    """The runtime's own tools by name, for an agent capsule."""
+    """The runtime's own tools by name, for an agent capsule whose door is at `url`."""
     inference = staged.capsule.inference
     assert inference is not None
     budget, basis = staged.limits.input_budget()
@@ -45,9 +56,40 @@ def provided_tools(
         )
     if staged.capsule.capabilities.plan_submit:
         answering[SUBMIT_PLAN] = _submit_plan(staged, commands, trace)
+    if handles is not None:
+        answering[SHARE_FILE] = _share_file(staged, handles, trace)
+    if staged.capsule.capabilities.peer_fetch is not None:
+        answering[FETCH_PEER_FILE] = _fetch_peer_file(staged, url, trace)
     if controls is not None:
         answering[SWITCH_DRIVER] = SwitchDriver(controls)
     return answering
+
+
+def _share_file(staged: Staged, handles: PeerHandles, trace: TraceWriter) -> ShareFile:
+    export = staged.capsule.exports.peer_files
+    assert export is not None
+    return ShareFile(
+        handles=handles,
+        export=export,
+        work=staged.directories.work_root,
+        work_path=os.path.realpath(staged.directories.work),
+        links=staged.containment.achieved != "scoped",
+        rules=capsule_rules(staged.capsule),
+        trace=trace,
+    )
+
+
+def _fetch_peer_file(staged: Staged, url: str, trace: TraceWriter) -> FetchPeerFile:
+    capsule = staged.capsule
+    granted = capsule.capabilities.peer_fetch
+    assert granted is not None
+    return FetchPeerFile(
+        rules=parse_rules(granted.allow),
+        work=staged.directories.work_root,
+        identity=f"{capsule.name}@{url}".lower(),
+        limit=capsule.capabilities.resources.workdir_max_bytes,
+        trace=trace,
+    )
 
 
 def _submit_plan(staged: Staged, commands: Commands | None, trace: TraceWriter) -> SubmitPlan:

@@ -14,6 +14,7 @@ from murmur.core.tasks import Acceptance, Task
 from murmur.guest.client import Guests
 from murmur.inference.driver import DriverClient
 from murmur.inference.gateway import Gateway
+from murmur.session.answers import RuntimeTool
 from murmur.session.background import Background
 from murmur.session.board import Board
 from murmur.session.choices import PRIMARY, DriverChoice, open_choices
@@ -156,8 +157,19 @@ def _launch(
     client = choices[PRIMARY].client
     hooks = open_session_hooks(staged, guests, gateway, client, commands, trace)
     undo.callback(hooks.calls.close)
+    tools = provided_tools(staged, commands, trace, url, controls, handles)
     runner = _runner(
-        staged, board, guest_calls, client, hooks, commands, trace, capture, overdue, controls
+        staged,
+        board,
+        guest_calls,
+        client,
+        hooks,
+        commands,
+        trace,
+        capture,
+        overdue,
+        controls,
+        tools,
     )
     never_started.append(runner.never_started)
     return Session(
@@ -296,6 +308,7 @@ def _runner(
     capture: Capture,
     overdue: Overdue,
     controls: SessionControls | None,
+    runtime_tools: Mapping[str, RuntimeTool],
 ) -> TaskRunner:
     capsule = staged.capsule
     inference = capsule.inference
@@ -315,7 +328,7 @@ def _runner(
         trace=trace,
         capture=capture,
         protection=protection,
-        runtime_tools=provided_tools(staged, commands, trace, controls),
+        runtime_tools=runtime_tools,
         hooks=hooks.gate,
         pulled=[
             artifact.entry.bare_name

@@ -31,18 +31,12 @@ def unserved(capsule: Capsule) -> Iterator[str]:
     """The dotted fields of `capsule` that nothing acts on yet."""
     yield from _capabilities(capsule)
     yield from _inference(capsule)
-    if capsule.exports.peer_files:
-        yield "exports.peer_files"
 
 
 def _capabilities(capsule: Capsule) -> Iterator[str]:
     granted = capsule.capabilities
-    for name, value in (
-        ("harness", granted.harness),
-        ("peer_fetch", granted.peer_fetch),
-    ):
-        if value is not None:
-            yield f"capabilities.{name}"
+    if granted.harness is not None:
+        yield "capabilities.harness"
 
 
 def _inference(capsule: Capsule) -> Iterator[str]:

@@ -1,36 +1,30 @@
 """`murmur:message/send`: one A2A message to a peer capsule inside `network.allow`.
 
-spec/artifacts.md 3; spec/door.md 10 and 14. The peer's name is resolved once, its address checked
-as the gateway checks one, and that very address is dialled (design/decisions.md 10).
+spec/artifacts.md 3; spec/door.md 10 and 14.
 """
 
-import asyncio
 import contextlib
 import http.client
-import ipaddress
 import json
-import socket
-import ssl
 import time
 from collections.abc import Sequence
 from typing import Any, Final
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult
 
-from murmur.core.ip_addresses import IPAddress
-from murmur.core.resolver import system_resolver
 from murmur.core.tasks import TaskState
 from murmur.guest.questions import Answer, Err, Ok, Question
-from murmur.inference.gateway_dial import system_trust
-from murmur.manifest.network import (
-    DEFAULT_PORTS,
-    NetworkRule,
-    allows,
-    is_address,
-    may_lead_to,
+from murmur.manifest.network import NetworkRule
+from murmur.session.peer_connection import (
+    BadPeer,
+    NotAllowed,
+    check_peer,
+    connect_peer,
+    parse_peer,
 )
 from murmur.trace.writer import TraceWriter
 
 _LARGEST_ANSWER: Final = 64 << 20
+_FIELD: Final = "capabilities.network.allow"
 _TRUST: Final = "trusted"
 """A script capsule is the operator's own program: nobody else gave it what it sends."""
 
@@ -49,15 +43,12 @@ class MessageSending:
     def __call__(self, question: Question) -> Answer:
         peer, message = question.arguments
         try:
-            url = _parsed(peer)
-            port = url.port or DEFAULT_PORTS[url.scheme]
-            host = url.hostname or ""
-            if allows(self._rules, url.scheme, host, port) is None:
-                return Err(f"network policy: {peer} is not in capabilities.network.allow")
+            url = parse_peer(peer)
+            check_peer(self._rules, url, _FIELD)
             traceparent = self._trace.traceparent
-            result = self._exchange(url, host, port, message, traceparent, question.deadline)
+            result = self._exchange(url, message, traceparent, question.deadline)
             task = _task(result, message)
-        except _Unsent as unsent:
+        except (BadPeer, NotAllowed, _Unsent) as unsent:
             return Err(str(unsent))
         self._trace.write(
             "a2a_send",
@@ -73,15 +64,14 @@ class MessageSending:
     def _exchange(
         self,
         url: SplitResult,
-        host: str,
-        port: int,
         message: dict[str, Any],
         traceparent: str | None,
         deadline: float,
     ) -> dict[str, Any]:
-        """The result of SendMessage. Raises _Unsent."""
+        """The result of SendMessage. Raises _Unsent, NotAllowed."""
         try:
-            with contextlib.closing(self._connected(url, host, port, deadline)) as connection:
+            left = max(0.001, deadline - time.monotonic())
+            with contextlib.closing(connect_peer(self._rules, url, left, _FIELD)) as connection:
                 headers = {
                     "content-type": "application/json",
                     "a2a-version": "1.0",
@@ -100,70 +90,6 @@ class MessageSending:
             said = answer[:500].decode("utf-8", "replace")
             raise _Unsent(f"{url.netloc} answered HTTP {response.status}: {said}")
         return _result(url.netloc, answer)
-
-    def _connected(
-        self, url: SplitResult, host: str, port: int, deadline: float
-    ) -> http.client.HTTPConnection:
-        """A connection to an address that was checked after its only resolution.
-
-        Raises _Unsent where none may be dialled, OSError where none answers.
-        """
-        left = max(0.001, deadline - time.monotonic())
-        permitted = [
-            address
-            for address in _addresses(host)
-            if may_lead_to(self._rules, url.scheme, host, address, port)
-        ]
-        if not permitted:
-            raise _Unsent(
-                f"network policy: {url.netloc} leads to an address inside this machine or network, "
-                "which is reached only when network.allow lists the address itself"
-            )
-        connection = http.client.HTTPConnection(host, port, timeout=left)
-        connection.sock = _dialled(permitted, port, left, url)
-        return connection
-
-
-def _parsed(peer: str) -> SplitResult:
-    """The peer's URL; `host:port` alone is plain http. Raises _Unsent."""
-    try:
-        url = urlsplit(peer if "://" in peer else f"http://{peer}")
-        usable = url.scheme in DEFAULT_PORTS and url.hostname and url.port != 0
-    except ValueError:
-        usable = None
-    if not usable or url.username is not None:
-        raise _Unsent(f"'{peer}' is no http:// or https:// URL of a peer")
-    return url
-
-
-def _addresses(host: str) -> tuple[IPAddress, ...]:
-    """Raises OSError for a name that nobody knows."""
-    if is_address(host):
-        return (ipaddress.ip_address(host),)
-    return asyncio.run(system_resolver().addresses(host))
-
-
-def _dialled(
-    addresses: Sequence[IPAddress], port: int, seconds: float, url: SplitResult
-) -> socket.socket:
-    """A connected socket, with TLS for the name where the scheme asks for it. Raises OSError."""
-    first: OSError | None = None
-    for address in addresses:
-        try:
-            wire = socket.create_connection((str(address), port), seconds)
-        except OSError as failure:
-            first = first or failure
-            continue
-        if url.scheme != "https":
-            return wire
-        try:
-            trust: ssl.SSLContext = system_trust()
-            return trust.wrap_socket(wire, server_hostname=url.hostname)
-        except BaseException:
-            wire.close()
-            raise
-    assert first is not None
-    raise first
 
 
 def _body(message: dict[str, Any]) -> bytes:
