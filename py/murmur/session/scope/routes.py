@@ -11,6 +11,11 @@ from murmur.sandbox.probe import HostReading, Tier
 from murmur.session.scope.model import HOST_PROCESS, Route, RouteName
 
 NO_LOCKDOWN: Final = "there is no libmur-lockdown.so for the guest hosts to lock themselves down"
+# A guest's host process has no root of its own: what is said of one must not be read into it.
+GUEST_ROOT: Final = (
+    "by Landlock and seccomp in a process of the host's root; a guest sees its preopens and "
+    "nothing else"
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -59,5 +64,7 @@ def _command(name: RouteName, present: bool, tier: Tier) -> Route:
 
 def _guest(name: RouteName, artifacts: tuple[str, ...], tier: Tier, guests: Guests) -> Route:
     mechanism = tier if guests.contained else HOST_PROCESS
-    note = None if guests.contained else guests.reason
+    note = guests.reason
+    if guests.contained:
+        note = GUEST_ROOT if tier == "Sealed" else None
     return Route(name, bool(artifacts), guests.contained, mechanism, note, artifacts)

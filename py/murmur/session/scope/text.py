@@ -65,8 +65,10 @@ def containment_block(report: ScopeReport, floor: Floor, missing: str) -> list[s
     present = [route for route in report.routes if route.present]
     for route in present:
         names = f" ({', '.join(route.artifacts)})" if route.artifacts else ""
-        outside = "" if route.under_class else f" — outside the class: {route.note}"
-        lines.append(f"    - {route.route}: {route.mechanism}{names}{outside}")
+        note = f" — {route.note}" if route.note else ""
+        if not route.under_class:
+            note = f" — outside the class: {route.note}"
+        lines.append(f"    - {route.route}: {route.mechanism}{names}{note}")
     return lines if present else [*lines[:-1], f"  routes: {NONE}"]
 
 

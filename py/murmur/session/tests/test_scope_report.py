@@ -19,7 +19,7 @@ from murmur.session.floors import CONFIG, FLAG, MANIFEST, Floor, strongest
 from murmur.session.grants import declared_scopes
 from murmur.session.scope.model import CgroupScope, IoMax, ScopeReport
 from murmur.session.scope.report import Bounds, Subject, scope_report
-from murmur.session.scope.routes import Guests
+from murmur.session.scope.routes import GUEST_ROOT, Guests
 from murmur.session.scope.schema import scope_schema
 from murmur.session.scope.text import report_lines
 from murmur.session.scope.unestablished import UNESTABLISHED
@@ -320,6 +320,28 @@ def test_a_floor_that_is_not_met_says_who_asked_and_why_not() -> None:
     assert "  declared: sealed (containment in config.yaml, --containment)" in shown
     assert "  floor met: no — because" in shown
     assert "  declared: advisory (nothing declared)" in lines_of(report_of(MINIMAL))
+
+
+def test_in_a_composed_root_it_is_said_that_guests_have_none() -> None:
+    sealed = containment(floor=Floor("sealed"), achieved="sealed")
+    rows = {each.route: each for each in report_of(EVERY_BLOCK, sealed).routes}
+    assert rows["shell"].note is None and rows["shell"].mechanism == "Sealed"
+    for name in ("wasm-tools", "drivers", "hooks"):
+        assert rows[name].under_class and rows[name].note == GUEST_ROOT
+    assert {each.note for each in report_of(EVERY_BLOCK).routes} == {None}
+    shown = lines_of(report_of(EVERY_BLOCK, sealed))
+    assert any("- drivers: Sealed" in line and GUEST_ROOT in line for line in shown)
+
+
+def test_a_composed_root_leaves_nothing_to_say_but_a_home_in_the_work_folder() -> None:
+    sealed = containment(floor=Floor("sealed"), achieved="sealed")
+    report = report_of(MINIMAL, sealed)
+    assert report.filesystem_boundary.restriction == "absent"
+    assert not report.filesystem_boundary.not_protected
+    assert report.runtime_dir.enforced_by == "mountns+landlock"
+    assert "Not protected here" not in lines_of(report)
+    inside = containment(floor=Floor("sealed"), achieved="advisory", home_inside=True)
+    assert len(report_of(MINIMAL, inside).filesystem_boundary.not_protected) == 1
 
 
 def test_what_a_manifest_quotes_stays_on_its_line() -> None:
