@@ -25,7 +25,22 @@ from murmur.trace.events.calls import (
 )
 from murmur.trace.events.context import COMPACTION, COMPACTION_DECLINED, CONTEXT_SEED
 from murmur.trace.events.control import CONTROL_APPLIED, CONTROL_CHANGE, CONTROL_REFUSED
-from murmur.trace.events.delegations import DELEGATION
+from murmur.trace.events.delegations import (
+    DELEGATION,
+    DELEGATION_START,
+)
+from murmur.trace.events.harness import (
+    HARNESS_EXIT,
+    HARNESS_FAILED,
+    HARNESS_INTERRUPT,
+    HARNESS_NOTE,
+    HARNESS_QUOTA,
+    HARNESS_RETRY,
+    HARNESS_SESSION,
+    HARNESS_SESSION_FORGOTTEN,
+    HARNESS_START,
+    HARNESS_WARNING,
+)
 from murmur.trace.events.hooks import HOOK_DISPATCH_ERROR
 from murmur.trace.events.inference import (
     GATEWAY_CREDENTIAL,
@@ -33,6 +48,12 @@ from murmur.trace.events.inference import (
     INFERENCE_CREDENTIAL,
     INFERENCE_RETRY,
     SPEND_CEILING_REACHED,
+    TOOLS_REFRESHED,
+)
+from murmur.trace.events.members import (
+    MEMBER_CALL,
+    MEMBER_CALL_BUSY,
+    MEMBER_CALL_START,
 )
 from murmur.trace.events.peers import PEER_FILE_FETCH, PEER_HANDLE_MINT
 from murmur.trace.events.plans import PLAN_END, PLAN_START, PLAN_STEP, PLAN_STEP_START
@@ -40,14 +61,17 @@ from murmur.trace.events.resources import PEER_HANDLE_REDEEM, RESOURCE_LIST, RES
 from murmur.trace.events.script import A2A_SEND, ARTIFACT_PULLED
 from murmur.trace.events.session import (
     DEADLINE_REACHED,
+    FORMATION_ENDED,
     RETENTION,
     SESSION_END,
     SESSION_START,
+    SPAWNER_ENDED,
 )
 from murmur.trace.events.tasks import (
     A2A_TASK_RECEIVED,
     DONE_CHECK,
     TASK_CANCELED,
+    TASK_CONTINUED,
     TASK_END,
     TASK_FAILED,
     TASK_KEPT_WORKING,
@@ -108,5 +132,23 @@ EVENTS: Final[Mapping[str, Event]] = {
         RESOURCE_LIST,
         RESOURCE_READ,
         PEER_HANDLE_REDEEM,
+        DELEGATION_START,
+        FORMATION_ENDED,
+        MEMBER_CALL,
+        MEMBER_CALL_BUSY,
+        MEMBER_CALL_START,
+        SPAWNER_ENDED,
+        TASK_CONTINUED,
+        TOOLS_REFRESHED,
+        HARNESS_EXIT,
+        HARNESS_FAILED,
+        HARNESS_INTERRUPT,
+        HARNESS_NOTE,
+        HARNESS_QUOTA,
+        HARNESS_RETRY,
+        HARNESS_SESSION,
+        HARNESS_SESSION_FORGOTTEN,
+        HARNESS_START,
+        HARNESS_WARNING,
     )
 }

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from murmur.trace.catalogue import Event, Kind, Parent, field, nullable
+from murmur.trace.catalogue import Event, Kind, Parent, field, nullable, optional
 from murmur.trace.events.fields import DURATION
 
 DELEGATION: Final = Event(
@@ -30,5 +30,20 @@ DELEGATION: Final = Event(
             "refused",
         ),
         nullable("reason", Kind.TEXT, "null on ok, error and completed"),
+    ),
+)
+
+
+DELEGATION_START: Final = Event(
+    "delegation_start",
+    Parent.SESSION,
+    "a sub-capsule is up",
+    (
+        field("delegation_id", Kind.TEXT, "`dlg_…`"),
+        field("capsule", Kind.TEXT, "the sub-capsule"),
+        field("version", Kind.TEXT, "its version"),
+        field("child_session_id", Kind.TEXT, "its session"),
+        field("child_workdir", Kind.TEXT, "its work folder"),
+        optional("child_records_dir", Kind.TEXT, "where its trace is"),
     ),
 )

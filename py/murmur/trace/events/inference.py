@@ -146,3 +146,18 @@ GATEWAY_CREDENTIAL: Final = Event(
     "another gateway's key changed or was rejected",
     (field("artifact", Kind.TEXT, "whose gateway"), *_CREDENTIAL),
 )
+
+
+TOOLS_REFRESHED: Final = Event(
+    "tools_refreshed",
+    Parent.TASK,
+    "the list of tools sent to the model changed",
+    (
+        field("turn", Kind.U32, "the turn that is sent the new list"),
+        nullable("task_id", Kind.TEXT, "the task the line belongs to"),
+        field("trigger", Kind.TEXT, "when pulled tools join", "immediate", "compaction"),
+        field("added", Kind.TEXTS, "names that joined, sorted"),
+        field("removed", Kind.TEXTS, "names that left, sorted"),
+        field("tools", Kind.TEXTS, "the whole list, sorted"),
+    ),
+)

@@ -107,3 +107,22 @@ RETENTION: Final = Event(
         optional("messages_dropped", Kind.U64, "only for max_messages"),
     ),
 )
+
+
+FORMATION_ENDED: Final = Event(
+    "formation_ended",
+    Parent.SESSION,
+    "the formation's lifeline closed",
+    (field("formation_id", Kind.TEXT, "the formation"),),
+)
+
+
+SPAWNER_ENDED: Final = Event(
+    "spawner_ended",
+    Parent.SESSION,
+    "the session that delegated to this one is gone",
+    (
+        optional("spawned_by", Kind.TEXT, "the delegating session"),
+        optional("delegation_id", Kind.TEXT, "the delegation"),
+    ),
+)

@@ -196,3 +196,18 @@ A2A_TASK_RECEIVED: Final = Event(
         optional("message_sha256", Kind.TEXT, "of the message's text"),
     ),
 )
+
+
+TASK_CONTINUED: Final = Event(
+    "task_continued",
+    Parent.TASK,
+    "a task went on with the outcomes of work that it handed off",
+    (
+        field("task_id", Kind.TEXT, "the task"),
+        field("continuation_number", Kind.U32, "from 1, counted across reopens"),
+        field("member_calls", Kind.TEXTS, "calls answered, in order of arrival"),
+        field("delegations", Kind.TEXTS, "delegations over, in order of their ids"),
+        field("waited_ms", Kind.U64, "how long the task waited"),
+        field("turns_remaining", Kind.U32, "turns that it had left"),
+    ),
+)
