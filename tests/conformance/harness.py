@@ -32,7 +32,7 @@ User = Literal["root", "ordinary"]
 USERS: Final[tuple[User, ...]] = ("root", "ordinary")
 
 ORDINARY: Final = 61234  # nobody's: without an entry in /etc/passwd
-_SECONDS: Final = 600.0
+_SECONDS: Final = 1800.0  # QEMU without KVM needs a third of it
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
