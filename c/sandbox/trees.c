@@ -134,6 +134,8 @@ static int make_link(const char *step, const struct mur_spec *spec, const struct
   if (parent < 0)
     return -1;
   int done = symlinkat(spec_text(spec, tree->source), parent, name);
+  if (done != 0 && errno == EEXIST) /* what was attached before has something of that name */
+    done = 0;
   if (done != 0)
     failed(step, "symlinkat", target);
   close(parent);

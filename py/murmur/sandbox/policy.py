@@ -311,7 +311,8 @@ def _sealed_trees(
 ) -> tuple[Tree, ...]:
     plan = RootPlan()
     plan.system()
-    plan.programs(seen.binaries.values())
+    own = (folders.workdir, folders.records, folders.runtime, folders.home, folders.temp)
+    plan.programs(seen.binaries.values(), own)
     plan.grants(grants, noexec=seen.workdir_noexec)
     for name in (identity.PASSWD, identity.GROUP):
         path = os.path.join(folders.identity, name)

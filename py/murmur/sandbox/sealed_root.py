@@ -71,13 +71,19 @@ class RootPlan:
             self._put(Tree(real, path, read_only=True, noexec=True, make_target=True,
                            optional=True))  # fmt: skip
 
-    def programs(self, binaries: Iterable[Binary]) -> None:
+    def programs(self, binaries: Iterable[Binary], own: Sequence[str]) -> None:
         """The folders of programs that lie elsewhere, what these load, and the names they were
-        found under."""
+        found under.
+
+        A folder so wide that it holds one of the session's `own` would bring in a whole home: then
+        the program comes alone.
+        """
         for binary in binaries:
             for path in binary.all_paths:
                 if not self._holds(path):
-                    self._bind(os.path.dirname(path), noexec=False)
+                    folder = os.path.dirname(path)
+                    wide = any(inside(each, (folder,)) for each in own)
+                    self._bind(path if wide else folder, noexec=False)
             for path in binary.closure:
                 if not self._holds(path):
                     self._bind(path, noexec=False)

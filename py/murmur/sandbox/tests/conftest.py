@@ -41,7 +41,7 @@ class Contained:
     ) -> None:
         names = ("work", "runtime", "records", "records/tmp", "records/home")
         for name in names:
-            (base / name).mkdir()
+            (base / name).mkdir(exist_ok=True)
         self.base = base
         identities = base / identity.FOLDER
         identities.mkdir()

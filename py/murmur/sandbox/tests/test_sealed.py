@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from murmur.core.config import HostPath
-from murmur.manifest.grants import StagedRuntime
+from murmur.manifest.grants import InterpreterDirectory, InterpreterRuntime, StagedRuntime
 from murmur.sandbox.probe import HostReading
 from murmur.sandbox.results import RootNotComposed
 
@@ -150,6 +150,39 @@ def test_a_program_outside_the_system_trees_runs_with_its_libraries(contain: Ope
         for name in (link / "mine", program):
             assert session.run("mine", "-i", "A=1", str(name)).stdout == b"A=1\n"
         assert session.sh(f"mine -i B=1 {link}/mine").stdout == b"B=1\n"
+        session.close()
+
+
+def test_a_native_tool_in_the_runtime_folder_runs_and_nothing_else_there(contain: Opener) -> None:
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="murmur-native-") as folder:
+        tools = Path(folder, "runtime", "tools", "mine")
+        tools.mkdir(parents=True)
+        other = Path(folder, "runtime", "other")
+        for path in (tools / "mine", other):
+            subprocess.run(["cp", os.path.realpath("/usr/bin/env"), path], check=True)
+        session = contain(
+            "sh", base=Path(folder), sealed=True, natives=(os.path.realpath(tools / "mine"),)
+        )
+        program = str(tools / "mine")
+        assert session.run(program, "-i", "A=1", program).stdout == b"A=1\n"
+        assert session.sh(str(other)).exit_code == 126
+        session.close()
+
+
+def test_a_link_that_is_there_already_is_left_alone(contain: Opener) -> None:
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="murmur-link-") as folder:
+        Path(folder, "data").mkdir()
+        Path(folder, "data", "x").write_text("seen")
+        Path(folder, "work").mkdir()
+        Path(folder, "work", "link").symlink_to(f"{folder}/data")
+        directory = InterpreterDirectory(f"{folder}/work/link", True)
+        session = contain(
+            "cat",
+            base=Path(folder),
+            sealed=True,
+            interpreter_runtime=(InterpreterRuntime("cat", (directory,)),),
+        )
+        assert session.run("cat", "link/x").stdout == b"seen"
         session.close()
 
 

@@ -84,12 +84,20 @@ def test_a_program_elsewhere_brings_its_folder_and_the_names_it_goes_by(tmp_path
     (tmp_path / "bin" / "tool").symlink_to(real / "tool")
     plan = RootPlan()
     plan.system()
-    plan.programs(resolve(["tool", "sh"], f"{tmp_path}/bin:/usr/bin:/bin", []).values())
+    plan.programs(resolve(["tool", "sh"], f"{tmp_path}/bin:/usr/bin:/bin", []).values(), ())
     trees = by_target(plan)
     assert trees[str(real)].read_only
     name = trees[str(tmp_path / "bin" / "tool")]
     assert (name.link, name.source) == (True, str(real / "tool"))
     assert not [each for each in trees if each.startswith("/usr/")]
+
+
+def test_a_program_beside_the_sessions_folders_comes_alone(tmp_path: Path) -> None:
+    (tmp_path / "tool").write_text("#!/bin/sh\n")
+    (tmp_path / "tool").chmod(0o755)
+    plan = RootPlan()
+    plan.programs(resolve(["tool"], str(tmp_path), []).values(), (str(tmp_path / "work"),))
+    assert list(by_target(plan)) == [str(tmp_path / "tool")]
 
 
 def test_a_grant_that_leads_through_a_link_is_reached_by_its_own_name(tmp_path: Path) -> None:
