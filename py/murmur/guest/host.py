@@ -136,9 +136,12 @@ class Host:
             loading = False
             if function is None:
                 return failures.absence(call)
+            arguments = _arguments(call)
+            if len(function.type(store).params) != len(arguments):
+                raise LoadError(f"{call.function} takes other arguments than its interface says")
             send_frame(self._connection, "calling")
             store.set_epoch_deadline(ticks)
-            returned = function(store, *_arguments(call))
+            returned = function(store, *arguments)
         except LoadError as error:
             return failures.load_failure(call, str(error), running.stderr)
         except WasmtimeError as error:

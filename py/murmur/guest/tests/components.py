@@ -279,6 +279,14 @@ _GUESTS: Mapping[str, tuple[str | None, str]] = {
             " (func $ask (param i32 i32 i32)))",
         ),
     ),
+    # Calls an import from the allocator, which the engine calls to pass the input in.
+    "reenter": (
+        "speaker",
+        _guest(_ECHO, imports=_CHUNK).replace(
+            "(local.set $start (i32.and",
+            "(call $chunk (i32.const 0) (i32.const 4)) (local.set $start (i32.and",
+        ),
+    ),
     # The result<finished, failure> of process.run: ok or error at 1024, the failure's case at
     # 1028, the refusal behind it.
     "start_program": (
