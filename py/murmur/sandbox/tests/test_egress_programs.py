@@ -16,7 +16,6 @@ import pytest
 
 from murmur.manifest.grants import InterpreterDirectory, InterpreterRuntime
 from murmur.sandbox.probe import HostReading
-from murmur.sandbox.resources import Resources
 from murmur.sandbox.results import CommandResult
 
 from .conftest import Contained, Opener
@@ -110,7 +109,6 @@ def each_class(
                 path=path,
                 sealed=sealed,
                 interpreter_runtime=runtime,
-                resources=Resources(memory_bytes=64 << 30),
             )
             yield Both(site, session, tmp_path / "plain")
 
