@@ -301,3 +301,42 @@ def test_a_capsule_that_may_spawn_is_refused_naming_the_daemon(place: Place, pro
     assert not (place.home / ".murmur" / "sessions").exists() or not list(
         (place.home / ".murmur" / "sessions").glob("ses_*")
     )
+
+
+def test_a_resumed_session_is_told_of_commands_that_died_with_theirs(
+    place: Place, project: Path, ended: list[Running]
+) -> None:
+    turns = [
+        {"when": {"newest": "did not outlive it"}, "text": "noted"},
+        {"when": {"newest": "again"}, "text": "resumed"},
+        shell_turn("bash", "echo begun; sleep 60"),
+        {"text": "on"},
+    ]
+    _capsule(project, turns, 0, **SLEEPS)
+    work = project / "work"
+    work.mkdir()
+    running = place.start("--task", "go", "--workdir", "work", cwd=project)
+    ended.append(running)
+    detached = running.wait_for("shell_detached")
+    _wait_for_tasks(running, 1)
+    below = descendants(running.process.pid)
+    running.end(signal.SIGKILL)
+    end = time.monotonic() + 5
+    while alive(below) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert alive(below) == [], "the command dies with its runtime"
+    _capsule(project, turns, 0)
+    again = ("run", "--verbose", "--workdir", "work", "--task", "again", "--resume")
+    done = place.mur(*again, "@1", cwd=project)
+    assert done.returncode == 0, done.stderr
+    (lost,) = [line for line in running.trace() if line["event_type"] == "shell_lost"]
+    trace = read_trace(_records(done))
+    first, second = [line for line in trace if line["event_type"] == "task_start"]
+    assert (first["source"], second["source"]) == ("task_md", "detached_lost")
+    assert second["task_id"] == lost["reconciled_task_id"]
+    assert lost["work_id"] == detached["work_id"]
+    assert lost["reconciled_by_session"] == trace[0]["session_id"]
+    assert first["context_id"] == second["context_id"]
+    done = place.mur(*again, "@2", cwd=project)
+    assert done.returncode == 0, done.stderr
+    assert _kinds(read_trace(_records(done))).count("task_start") == 1, "it is told once"

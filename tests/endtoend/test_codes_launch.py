@@ -146,6 +146,14 @@ REFUSED = [
     ),
     Case("E-CAP-005", _no_network, ("unshare",)),
     Case(
+        "E-CAP-008",
+        capsule(
+            exports={"peer_files": {"root": "out", "max_ttl": "16m"}},
+            lifecycle={"task_acceptance": "queue", "after_task": "sleep"},
+        ),
+        ("exports.peer_files", "960", "900"),
+    ),
+    Case(
         "E-CAP-009",
         explained(
             artifacts=[WITH_SCRIPT, {**EDITOR, "capabilities": {"state": {"store": "../x"}}}]

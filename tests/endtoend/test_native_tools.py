@@ -133,6 +133,18 @@ def test_one_that_meets_a_limit_is_an_error_naming_it(
     assert "untrusted-content" not in call["output"]
 
 
+def test_w_sec_015_says_that_a_native_tool_gets_no_config(
+    place: Place, project: Path, tool: None
+) -> None:
+    manifest = _manifest("tell")
+    manifest["artifacts"][-1] |= {"config": {"a": 1}, "capabilities": {"env": {"allow": ["HOME"]}}}
+    write_manifest(project, manifest)
+    done = place.mur("run", "--task", "go", cwd=project)
+    assert done.returncode == 0, done.stderr
+    assert "warning[W-SEC-015]" in done.stderr and "local/native-tool" in done.stderr
+    assert "warning[W-SEC-008]" in done.stderr
+
+
 def test_sigterm_ends_a_native_tool_with_its_task(place: Place, project: Path, tool: None) -> None:
     write_manifest(project, _manifest("burn"))
     running = place.start("--task", "go", cwd=project)

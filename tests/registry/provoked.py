@@ -22,6 +22,14 @@ ELSEWHERE: Final = {
         "py/murmur/cli/tests/test_index_command.py",
         "test_an_unusable_repo_is_e_idx_003_naming_it",
     ),
+    "E-RUN-011": (
+        "tests/endtoend/test_native_tools.py",
+        "test_one_that_meets_a_limit_is_an_error_naming_it",
+    ),
+    "E-RUN-021": (
+        "tests/endtoend/test_native_tools.py",
+        "test_one_for_another_platform_is_refused_before_anything_is_made",
+    ),
     "E-RUN-027": (
         "tests/endtoend/test_providers.py",
         "test_a_refused_key_ends_the_launch_with_e_run_027_and_then_e_run_040",
@@ -50,6 +58,10 @@ ELSEWHERE: Final = {
         "tests/endtoend/test_tiers.py",
         "test_w_sec_013_says_that_the_whole_host_gives_user_namespaces_away",
     ),
+    "W-SEC-015": (
+        "tests/endtoend/test_native_tools.py",
+        "test_w_sec_015_says_that_a_native_tool_gets_no_config",
+    ),
     "W-SEC-021": (
         "tests/endtoend/test_tiers.py",
         "test_w_sec_021_says_that_disk_traffic_is_not_bounded",
@@ -65,14 +77,11 @@ ELSEWHERE: Final = {
 NOT_BY_A_COMMAND: Final = {
     "E-RUN-037": "transport: process is refused as not served before: "
     "WASM hosts, gateway, inference, and the drivers",
-    "E-CAP-008": "exports is refused as not served before: The door and every command that uses it",
     "E-RUN-007": "needs a full disk below the records: "
     "Sessions: staging to teardown, the agent loop, shell, hooks, plans, memory",
     "W-REG-001": "no command files a native artifact without a platform: "
     "Stores: build, publish, install, lock, index, search, precompile, list",
     "W-SEC-006": "hooks are refused as not served before: "
-    "Sessions: staging to teardown, the agent loop, shell, hooks, plans, memory",
-    "W-SEC-015": "native tools are refused as not served before: "
     "Sessions: staging to teardown, the agent loop, shell, hooks, plans, memory",
     "W-SEC-016": "capabilities.conversation is refused as not served before: "
     "Sessions: staging to teardown, the agent loop, shell, hooks, plans, memory",

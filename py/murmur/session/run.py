@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from murmur.core.diagnostics import MurmurError, error
+from murmur.core.ids import new_id
 from murmur.core.streams import complain
-from murmur.core.tasks import TaskNotOpen, TaskState, UnknownTask
+from murmur.core.tasks import Origin, TaskNotOpen, TaskState, UnknownTask
 from murmur.session.attempt import Ending, canceled, overdue
-from murmur.session.notices import keep
+from murmur.session.lost_commands import reconcile, report_text
+from murmur.session.notices import keep, say
 from murmur.session.outcome import Outcome
 from murmur.session.start import Session
 from murmur.session.task_runner import is_local
@@ -65,9 +67,11 @@ def _run_until_end(session: Session) -> Ending | None:
         # The signal was there before the task, so nothing has cancelled it yet.
         with contextlib.suppress(TaskNotOpen):
             board.cancel(launched.id)
+    lost = _report_lost(session)
     sleeps = lifecycle.task_acceptance == "queue" and lifecycle.after_task == "sleep"
     patience = None if sleeps else idle_seconds(session.staged.prepared.launch.environ)
     deciding: Ending | None = None
+    ended = False  # with the task that ends the session; news of lost commands is told after it
     while not stopping.is_set():
         _between_tasks(session, True)
         task = board.take(patience)
@@ -84,11 +88,42 @@ def _run_until_end(session: Session) -> Ending | None:
             # A context that cannot be compacted ends the session, not its task alone.
             deciding = deciding or _failure(ending)
             break
-        if not sleeps:
-            break
+        if task.source == "detached_lost":
+            lost = False
+            if ended:
+                break
+        else:
+            ended = not sleeps
+            if ended and not lost:
+                break
     if launched is not None and _was_canceled(session, launched.id):
         deciding = deciding or _canceled_queued(session)
     return deciding
+
+
+def _report_lost(session: Session) -> bool:
+    """Queues the task that tells of commands which died with the resumed session."""
+    staged = session.staged
+    resumed = staged.prepared.launch.resumed
+    if resumed is None:
+        return False
+    task_id = new_id("tsk")
+    try:
+        lost = reconcile(staged.prepared.launch.home, resumed, staged.session_id, task_id)
+    except MurmurError as failure:
+        line = f"[capsule-runtime] warning: lost background commands cannot be told: {failure}"
+        say(staged.directories.records_root, line)
+        return False
+    if not lost:
+        return False
+    session.board.submit_local(
+        report_text(resumed, lost),
+        Origin.COMPLETION,
+        context_id=resumed.context_id,
+        source="detached_lost",
+        task_id=task_id,
+    )
+    return True
 
 
 def _was_canceled(session: Session, task_id: str) -> bool:

@@ -162,7 +162,7 @@ class Rig:
             prepared=SimpleNamespace(
                 lifecycle=SimpleNamespace(task_acceptance=acceptance, after_task=after),
                 launch=SimpleNamespace(
-                    environ=environ or {}, context_id=None, deadline=self.deadline
+                    environ=environ or {}, context_id=None, deadline=self.deadline, resumed=None
                 ),
             ),
         )
