@@ -45,6 +45,12 @@ def opened(path: str, flags: int = os.O_RDONLY, folder: int | None = None) -> st
     return "opened"
 
 
+def held_at_start(descriptor: int) -> str:
+    if descriptor not in STARTED_WITH:
+        raise OSError(errno.EBADF, "")
+    return "held"
+
+
 def text(path: str) -> str:
     with open(path, encoding="utf-8") as file:
         return file.read()

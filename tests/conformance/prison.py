@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Final
 
+from murmur.core.safefs import open_root
 from murmur.sandbox import cgroup, identity
 from murmur.sandbox.binaries import resolve
 from murmur.sandbox.cgroup import Scope
@@ -90,7 +91,12 @@ class Prison:
             resources=resources or Resources(),
             sealed=class_ == "sealed",
         )
-        self.policy: CommandPolicy = derive(forced(reading, class_), self.folders, demands, path)
+        kept = base.parent / "host_facts"  # asking an interpreter takes long on a slow machine
+        kept.mkdir(mode=0o700, exist_ok=True)
+        with open_root(kept) as facts:
+            self.policy: CommandPolicy = derive(
+                forced(reading, class_), self.folders, demands, path, facts
+            )
         self.scope: Scope | None = None
         self.scope_refusal: str | None = None
         try:

@@ -78,8 +78,9 @@ ROWS: Final[tuple[Row, ...]] = (
             "unnamed-file-executed": (
                 "runner -e 'my $p = \".\"; my $d = syscall(<openat>, -100, $p, 020200002, 0700); "
                 "my $e = \"\"; my $z = pack(\"Q\", 0); "
+                "if ($d < 0) { print \"no such files here\"; exit } "
                 "syscall(<execveat>, $d, $e, $z, $z, 0x1000); print $!+0'",
-                "13",
+                ("13", "no such files here"),
             ),
             "mapped-executable": (
                 f"cp /bin/cat copied; runner -e '{_OPEN} "

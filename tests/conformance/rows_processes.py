@@ -84,7 +84,7 @@ ROWS: Final[tuple[Row, ...]] = (
         {
             # CVE-2024-21626: a folder of the host, still open when the command starts.
             "descriptors": ("STARTED_WITH", [0, 1, 2]),
-            "inherited-fd-after-exec": ("fcntl.fcntl(<inherited>, fcntl.F_GETFD)", "EBADF"),
+            "inherited-fd-after-exec": ("held_at_start(<inherited>)", "EBADF"),
             "work-folder-is-current": ('os.getcwd() == "<base>/work"', True),
             "input": ("os.read(0, 1).decode()", ""),
             "secrets": ('[n for n in os.environ if "KEY" in n or "TOKEN" in n]', []),
