@@ -1,7 +1,7 @@
 """Reading traces beside jq counting in them: `bazel run //tests/bench:traces`.
 
-`mur trace report` over ten thousand sessions and `mur trace show` over one trace of a gigabyte, each
-beside `jq` summing the like from the same files in the same run, and the most memory that `mur`
+`mur trace report` over ten thousand sessions and `mur trace show` over one trace of a gigabyte,
+each beside `jq` counting the like in the same files in the same run, and the most memory that `mur`
 used. Prints and asserts nothing. Options: --sessions N, --megabytes N, --times N, --mur PROGRAM.
 """
 
@@ -21,8 +21,15 @@ from murmur.core.home import Home
 from murmur.core.ids import new_id
 from tests.bench.timing import Row, Timing, repeat, show, timed
 
-_SUM = '[inputs | select(.event_type == "inference") | .input_tokens // 0] | add'
-_REPORT_SUM = "reduce inputs as $e (0; . + ($e.total_input_tokens // 0))"
+# Lines by kind, tokens, calls with their latency and failures: what both commands print.
+_COUNT = """
+reduce inputs as $e ({}; .kinds[$e.event_type] += 1
+  | .tokens += ($e.input_tokens // 0) + ($e.output_tokens // 0)
+  | if $e.event_type == "tool_call"
+    then .ms += $e.duration_ms | .failed += (if $e.status == "ok" then 0 else 1 end)
+    else . end
+  | .end = (if $e.event_type == "session_end" then $e else .end end))
+"""
 
 
 def main() -> int:
@@ -49,7 +56,7 @@ def main() -> int:
             _row(
                 f"mur trace report, {options.sessions} sessions",
                 [*mur, "trace", "report", "--workdir", str(ground / "workdir")],
-                ["jq", "-n", _REPORT_SUM],
+                ["jq", "-n", _COUNT],
                 paths,
                 environ,
                 options.times,
@@ -57,7 +64,7 @@ def main() -> int:
             _row(
                 f"mur trace show, {options.megabytes} MB",
                 [*mur, "trace", "show", str(long)],
-                ["jq", "-n", _SUM],
+                ["jq", "-n", _COUNT],
                 [long],
                 environ,
                 options.times,
@@ -90,7 +97,7 @@ def _row(
             subprocess.run(jq, stdin=whole.stdout, stdout=subprocess.DEVNULL, check=True)
             whole.wait()
 
-    beside: Timing = repeat("jq summing the same lines", times, timed(count), warm_up=0)
+    beside: Timing = repeat("jq counting the same lines", times, timed(count), warm_up=0)
     return Row(measured, (beside,))
 
 

@@ -52,7 +52,10 @@ class Calls:
 
 @dataclass(slots=True)
 class Figures:
-    """What `mur trace` compares and aggregates of one session; filled by `take`, line by line."""
+    """What `mur trace` compares and aggregates of one session; filled by `take`, line by line.
+
+    `history` None leaves redundant calls to whoever lists them.
+    """
 
     start: Mapping[str, Any] | None = None
     end: Mapping[str, Any] | None = None
@@ -67,7 +70,7 @@ class Figures:
     exit_codes: dict[int, int] = field(default_factory=dict)
     redundant: int = 0
     compaction: Mapping[str, Any] | None = None
-    _history: ReadHistory = field(default_factory=ReadHistory)
+    history: ReadHistory | None = field(default_factory=ReadHistory)
 
     def take(self, event: Mapping[str, Any]) -> None:
         """One line, in file order."""
@@ -85,15 +88,19 @@ class Figures:
         elif kind == "tool_call":
             self.counted.add(kind, event)
             self.tools.add(event, failed=event.get("status") != "ok")
-            self.redundant += self._history.take(event) is not None
+            self._reads(event)
         elif kind == "plan_step":
-            self.redundant += self._history.take(event) is not None
+            self._reads(event)
         elif kind == "skill_call":
             self.skills.add(event, failed=event.get("status") != "ok")
         elif kind in ("shell", "shell_detached", "shell_completed"):
             self._command(kind, event)
         elif kind == "compaction":
             self.compaction = event
+
+    def _reads(self, event: Mapping[str, Any]) -> None:
+        if self.history is not None:
+            self.redundant += self.history.take(event) is not None
 
     def _inference(self, event: Mapping[str, Any]) -> None:
         counted = {key: number(event, key) for key in _COUNTED if key in event}

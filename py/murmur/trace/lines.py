@@ -71,9 +71,14 @@ def started(lines: TraceLines) -> Iterator[Line]:
         raise lines.refusal("it holds no event")
 
 
+# Not `json.loads`, which looks for an encoding and for blanks on each line.
+_decode: Final = json.JSONDecoder().raw_decode
+
+
 def _parsed(raw: bytes) -> Line | None:
     try:
-        value = json.loads(raw)
+        text = raw.decode().strip()
+        value, end = _decode(text)
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None
+    return value if end == len(text) and isinstance(value, dict) else None

@@ -42,7 +42,7 @@ def show(path: Path, home: Home | None = None) -> Iterator[str]:
     The file is read whole before the first line is handed out. A member's formation is looked for
     from `home`. Raises E-TRC-001 as `started`.
     """
-    figures = Figures()
+    figures = Figures(history=None)
     session = SessionSection(figures)
     sections: Sequence[Section] = (
         session,
