@@ -1,7 +1,8 @@
 """Hooks in live sessions on driver-replay: each arm, each record. spec/artifacts.md 15."""
 
 import json
-import shutil
+import os
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,7 @@ class Ran:
 
 def run(place: Place, project: Path, manifest: Mapping[str, Any], *arguments: str) -> Ran:
     write_manifest(project, manifest)
+    (project / "murmur.lock").unlink(missing_ok=True)
     (project / "work").mkdir(exist_ok=True)
     done = place.mur("run", "--task", "go", "--workdir", "work", *arguments, cwd=project)
     return Ran(done, project, place.home)
@@ -202,12 +204,13 @@ MEMORY = {
 
 def test_a_task_begins_with_what_its_conversation_remembers(place: Place, project: Path) -> None:
     first = replay([{"text": "the port is 4711"}], name="recalls")
-    run(place, project, first, "--context", "ctx_kept")
+    context = f"ctx_{project.parent.name}"
+    run(place, project, first, "--context", context)
     turns = [
         {"when": {"newest": "go"}, "text": "seeded"},
     ]
     manifest = hooked(turns, MEMORY, context={"max_tokens": 20000, "seed_budget": 0.01})
-    ran = run(place, project, {**manifest, "name": "recalls"}, "--context", "ctx_kept")
+    ran = run(place, project, {**manifest, "name": "recalls"}, "--context", context)
     assert ran.done.returncode == 0, ran.done.stderr
     seed = ran.line("context_seed")
     assert (seed["hook_name"], seed["outcome"]) == ("hook-memory", "seeded")
@@ -234,7 +237,9 @@ def _edit(name: str, content: str) -> dict[str, Any]:
 
 
 # A test runner of this name that says what the file says.
-RUN_TESTS = shell_turn("bash", "pytest() { cat verdict; [ ! -s verdict ]; }; pytest -q")
+RUN_TESTS = shell_turn(
+    "bash", 'pytest() { said=$(<verdict); echo "$said"; [ -z "$said" ]; }; pytest -q'
+)
 
 
 def _broken_then(*more: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -283,28 +288,46 @@ def test_a_hook_that_wants_more_than_the_budget_fails_the_task(place: Place, pro
 
 
 def test_tools_are_described_as_a_hook_says_at_staging(place: Place, project: Path) -> None:
-    ran = run(
-        place,
-        project,
-        hooked(
-            [
-                shell_turn(
-                    "bash",
-                    "cat $MURMUR_RUNTIME_DIR/MURMUR.md; "
-                    "cat $MURMUR_RUNTIME_DIR/tools/bash/murmur.yaml",
-                ),
-                {"text": "done"},
-            ],
-            "hook-shell-desc",
-            trace={"capture": "content"},
-        ),
-    )
-    manifest = hooked([{"text": "x"}])
-    assert manifest and ran.done.returncode == 0, ran.done.stderr
-    plain = ran.line("inference") if len(ran.lines("inference")) == 1 else ran.lines("inference")[0]
-    tools = json.loads((ran.records / "blobs" / plain["tools_sha"]).read_text())
+    show = shell_turn("bash", 'echo "$(<$MURMUR_RUNTIME_DIR/tools/bash/murmur.yaml)"')
+    turns = [show, {"expect": "whole command line", "text": "done"}]
+    ran = run(place, project, hooked(turns, "hook-shell-desc", trace={"capture": "content"}))
+    assert ran.done.returncode == 0, ran.done.stderr
+    sent = ran.lines("inference")[0]["tools_sha"]
+    tools = json.loads((ran.records / "blobs" / sent).read_text())
     (bash,) = [tool for tool in tools if tool["name"] == "bash"]
     assert bash["description"].startswith("Run a command line in the work folder with bash")
+    assert bash["parameters"]["required"] == ["command"]
+
+
+def test_a_hook_built_for_another_role_fails_at_its_first_call_and_the_session_goes_on(
+    place: Place, project: Path
+) -> None:
+    source = project / "source"
+    source.mkdir()
+    archive = zipfile.ZipFile(
+        next(Path(os.environ["MURMUR_TEST_ARTIFACTS"]).glob("tool-editor-*.zip"))
+    )
+    (source / "capsule.wasm").write_bytes(archive.read("capsule.wasm"))
+    fields = {"name": "no-hook", "version": "0.1.0", "runtime": "hook"}
+    write_manifest(
+        source,
+        {
+            **fields,
+            "requires_files": ["capsule.wasm"],
+            "binding": "on-shell",
+            "commit_policy": "deny",
+        },
+    )
+    for arguments in (("build", str(source), "--output", str(project)), ("publish",)):
+        more = map(str, project.glob("*.mur.zip")) if arguments == ("publish",) else ()
+        done = place.mur(*arguments, *more, cwd=project)
+        assert done.returncode == 0, done.stderr
+    turns = [shell_turn("bash", "true"), {"text": "done"}]
+    ran = run(place, project / "capsule", hooked(turns, {"name": "local/no-hook"}))
+    assert ran.done.returncode == 0, ran.done.stderr
+    denied = ran.line("call_denied")
+    assert "does not export murmur:hook/lifecycle@0.9.0" in denied["reason"]
+    assert "could not be loaded" in ran.log("hook-no-hook.log")
 
 
 def test_an_async_hook_hears_of_everything_and_holds_nothing_up(
@@ -387,8 +410,8 @@ def test_a_contract_that_no_hook_may_have_is_refused_before_anything_is_compiled
     archive = next(project.glob("*.mur.zip"))
     installed = place.mur("install", "--no-precompile", str(archive), cwd=capsule)
     assert installed.returncode == 0, installed.stderr
+    (capsule / "murmur.lock").unlink()  # it names the hook alone
     done = place.mur("run", "--task", "go", cwd=capsule)
-    shutil.rmtree(capsule / ".murmur")
     assert done.returncode == 1 and "E-IO-003" in done.stderr
     assert "hook local/bad-hook@0.1.0 invalid config: " in done.stderr and said in done.stderr
     assert not (capsule / "workdir").exists()

@@ -18,23 +18,23 @@ from eval_hook.scoring import (
     unscored,
 )
 
+# The component lasts as long as the session; the object that answers is made for each call.
+_called: list[str] = []
+
 
 class Lifecycle(QuietHook):
-    """The export. One instance sees a whole session."""
-
-    def __init__(self) -> None:
-        self._tools: list[str] = []
+    """The export."""
 
     def on_tool_call(self, event: lifecycle.ToolEvent) -> lifecycle.HookOutput:
         """A tool has answered."""
         if event.outcome is not None:
-            self._tools.append(event.tool_name)
+            _called.append(event.tool_name)
         return NOTHING
 
     def on_shell(self, event: lifecycle.ShellEvent) -> lifecycle.HookOutput:
         """A command has ended: its tool is called as its binary is."""
         if event.outcome is not None and event.argv:
-            self._tools.append(event.argv[0].rpartition("/")[2])
+            _called.append(event.argv[0].rpartition("/")[2])
         return NOTHING
 
     def on_session_end(self, event: lifecycle.SessionEndEvent) -> lifecycle.HookOutput:
@@ -51,7 +51,7 @@ class Lifecycle(QuietHook):
         for kind in unscored(scorers):
             print(f"hook-eval: {kind} scores nothing", file=sys.stderr)
         tokens = event.total_input_tokens + event.total_output_tokens
-        session = Session(event.exit_status, event.total_turns, tokens, tuple(self._tools))
+        session = Session(event.exit_status, event.total_turns, tokens, tuple(_called))
         _write(lines(score(scorers, session), event.total_turns, now, os.environ))
         return NOTHING
 

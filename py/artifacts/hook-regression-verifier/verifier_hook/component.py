@@ -10,15 +10,16 @@ from verifier_hook.results import Watch, feedback, is_test_run
 _WRITES = ("content", "contents", "new_string", "new_str", "patch", "diff", "dest_path")
 
 
-class Lifecycle(QuietHook):
-    """The export. One instance sees a whole session."""
+# The component lasts as long as the session; the object that answers is made for each call.
+_watch = Watch()
 
-    def __init__(self) -> None:
-        self._watch = Watch()
+
+class Lifecycle(QuietHook):
+    """The export."""
 
     def on_task_start(self, event: lifecycle.TaskStartEvent) -> lifecycle.HookOutput:
         """A task begins with nothing known."""
-        self._watch = Watch()
+        _watch.begin()
         return NOTHING
 
     def on_tool_call(self, event: lifecycle.ToolEvent) -> lifecycle.HookOutput:
@@ -29,7 +30,7 @@ class Lifecycle(QuietHook):
             except ValueError:
                 given = None
             if isinstance(given, dict) and any(key in given for key in _WRITES):
-                self._watch.edited = True
+                _watch.edited = True
         return NOTHING
 
     def on_shell(self, event: lifecycle.ShellEvent) -> lifecycle.HookOutput:
@@ -39,12 +40,12 @@ class Lifecycle(QuietHook):
         line = event.script if event.script is not None else " ".join(event.argv)
         if is_test_run(line):
             output = f"{event.outcome.stdout}\n{event.outcome.stderr}"
-            self._watch.ran(output, event.outcome.exit_code)
+            _watch.ran(output, event.outcome.exit_code)
         else:
-            self._watch.edited = self._watch.edited or ">" in line or " -i" in line
+            _watch.edited = _watch.edited or ">" in line or " -i" in line
         return NOTHING
 
     def on_task_end(self, event: lifecycle.TaskEndEvent) -> lifecycle.HookOutput:
         """An attempt that came to an answer is judged."""
-        broken = self._watch.regressions() if event.exit_status == "ok" else []
+        broken = _watch.regressions() if event.exit_status == "ok" else []
         return lifecycle.HookOutput_ReopenTask(feedback(broken)) if broken else NOTHING

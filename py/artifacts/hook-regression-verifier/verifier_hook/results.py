@@ -5,7 +5,7 @@ baseline, the newest one after an edit is what is compared with it.
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 _RUNNER = re.compile(
     r"(^|[\s;&|(/])(pytest|py\.test|tox|nose2|jest|vitest|mocha|ctest|phpunit|rspec"
@@ -41,7 +41,11 @@ class Watch:
 
     edited: bool = False
     baseline: frozenset[str] | None = None
-    latest: frozenset[str] | None = field(default=None)
+    latest: frozenset[str] | None = None
+
+    def begin(self) -> None:
+        """Another task: nothing is known of it."""
+        self.edited, self.baseline, self.latest = False, None, None
 
     def ran(self, output: str, exit_code: int) -> None:
         """A test run has ended; one that failed without naming a test says nothing."""
