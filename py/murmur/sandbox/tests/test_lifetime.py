@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from murmur.sandbox.probe import HostReading
+from murmur.sandbox.resources import Resources
 from murmur.sandbox.running import RunningCommand
 
 from .conftest import Contained, Opener
@@ -233,7 +234,8 @@ def test_two_hundred_commands_at_once_all_end_as_they_should(
 ) -> None:
     if sealed and not reading.sealed.ok:
         pytest.skip(f"INCONCLUSIVE: {reading.sealed.reason}")
-    session = contain("sh", "cat", sealed=sealed)
+    # Each is two processes for a moment, and on a busy machine all of them at once.
+    session = contain("sh", "cat", sealed=sealed, resources=Resources(cgroup_pids_max=1024))
     line = "echo $0 > out-$0; cat out-$0"
     running = [
         session.session.start(("sh", "-c", line, str(number)), session.env) for number in range(200)
