@@ -18,6 +18,7 @@ _PIPE_BYTES: Final = 64 << 10
 _GROWN_BYTES: Final = 1 << 20
 _BUSY_BYTES: Final = 1 << 20
 _ROUNDS_A_TURN: Final = 4
+_LAST_ROUNDS: Final = 64
 _MOST_SPARE: Final = 16
 
 
@@ -74,13 +75,21 @@ class _Direction:
         self._discard()
         self.done = True
 
+    def hand_over(self) -> None:
+        """Passes on what has come already: an answer, before the reset of whoever gave it."""
+        with contextlib.suppress(OSError):
+            self._carry(_LAST_ROUNDS)
+
     def _readable(self) -> None:
         try:
-            for _ in range(_ROUNDS_A_TURN):
-                if not self._fill() or not self._drain():
-                    return
+            self._carry(_ROUNDS_A_TURN)
         except OSError:
-            self._pair.abort()
+            self._pair.broken(self)
+
+    def _carry(self, rounds: int) -> None:
+        for _ in range(rounds):
+            if not (self._held or self._fill()) or not self._drain():
+                return
 
     def _writable(self) -> None:
         try:
@@ -89,7 +98,7 @@ class _Direction:
                 self._loop.remove_writer(self._sink)
                 self._loop.add_reader(self._source, self._readable)
         except OSError:
-            self._pair.abort()
+            self._pair.broken(self)
 
     def _fill(self) -> bool:
         """Fills the empty pipe; whether it holds something now."""
@@ -179,6 +188,13 @@ class Carriage:
     def one_done(self) -> None:
         if all(each.done for each in self._directions):
             self.stop()
+
+    def broken(self, direction: _Direction) -> None:
+        """One way has failed, and takes the other along once that has passed on what it has."""
+        for each in self._directions:
+            if each is not direction and not each.done:
+                each.hand_over()
+        self.abort()
 
     def abort(self) -> None:
         """Ends both ways at once; closing the sockets then resets the connections."""

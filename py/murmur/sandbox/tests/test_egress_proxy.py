@@ -1,6 +1,7 @@
 """The proxy where the host runs short, and the way from threads to the loop. containment.md 17."""
 
 import asyncio
+import contextlib
 import errno
 import fcntl
 import ipaddress
@@ -117,6 +118,28 @@ def test_no_pipe_to_be_had_breaks_the_connection_and_no_other(
         with pytest.raises(ConnectionResetError):
             ask(listener, b"hello" * 1000)
         assert ask(listener, b"again") == b"again"
+        asyncio.run_coroutine_threadsafe(proxy.close(), world.loop).result(5)
+
+
+def test_an_answer_given_before_the_request_was_read_arrives() -> None:
+    answer = b"HTTP/1.1 413 Content Too Large\r\n\r\n" + bytes(30_000)
+
+    def refuse(connection: socket.socket) -> None:
+        connection.recv(1)
+        connection.sendall(answer)  # and is reset by closing: most of the request is unread
+
+    with outside() as world, serving(refuse) as server:
+        listener = bound(socket.socket())
+        proxy = in_front_of(world, listener, server.port, Bounds())
+        for _ in range(20):
+            got = b""
+            with socket.create_connection(listener.getsockname(), 20) as client:
+                with contextlib.suppress(OSError):
+                    client.sendall(bytes(4 << 20))
+                with contextlib.suppress(ConnectionResetError):
+                    while data := client.recv(1 << 16):
+                        got += data
+            assert got == answer
         asyncio.run_coroutine_threadsafe(proxy.close(), world.loop).result(5)
 
 
