@@ -21,6 +21,7 @@ from murmur.sandbox.needs import (
     pinned_grants,
     resolve_needs,
 )
+from murmur.sandbox.ownership import check_owner
 from murmur.sandbox.probe import MECHANISMS, HostReading, Tier
 from murmur.sandbox.resources import Resources
 from murmur.sandbox.resources import limits as process_limits
@@ -133,10 +134,6 @@ class CommandPolicy:
         return Foreseen(**{name: getattr(self, name) for name in names})
 
 
-class UnusableFolder(Exception):
-    """A folder that contained commands could not use; the message names its owner."""
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class Foreseen:
     """What a host and a capsule's demands decide between them, before any folder exists.
@@ -227,7 +224,7 @@ def derive(
     folders = Folders(*(each and os.path.realpath(each) for each in dataclasses.astuple(folders)))
     contained = applied_tier(reading, sealed=demands.sealed) != "Environment-only"
     if contained:
-        _check_owner(folders.workdir)
+        check_owner(folders.workdir)
     writable = (folders.workdir, folders.temp, folders.home)
     seen = foresee(reading, folders.workdir, writable, demands, path, host_facts)
     check_grants(demands, (*writable, *_written(seen.host_paths)))
@@ -326,25 +323,6 @@ def _sealed_trees(
     plan.own(folders.workdir, noexec=seen.workdir_noexec, write=True)
     plan.close_aliases((folders.workdir, folders.home, folders.temp))
     return plan.trees()
-
-
-def _check_owner(workdir: str) -> None:
-    status = os.stat(workdir)
-    if os.geteuid() == 0 and status.st_uid != 0 and not status.st_mode & 0o002:
-        raise UnusableFolder(
-            f"the work folder {workdir} belongs to {_user(status.st_uid)}, and mur runs as root: "
-            f"contained commands have no power over another user's files; run mur as "
-            f"{_user(status.st_uid)}, or change the folder's owner"
-        )
-
-
-def _user(uid: int) -> str:
-    import pwd
-
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return f"uid {uid}"
 
 
 def _existing(paths: Iterable[str]) -> tuple[str, ...]:

@@ -10,7 +10,8 @@ from murmur.core.safefs import Root, open_root
 from murmur.sandbox import identity
 from murmur.sandbox.egress.name_service import resolv_conf
 from murmur.sandbox.needs import ToolProgram
-from murmur.sandbox.policy import CommandPolicy, Folders, UnusableFolder, derive
+from murmur.sandbox.ownership import UnusableFolder
+from murmur.sandbox.policy import CommandPolicy, Folders, derive
 from murmur.sandbox.widening import UnusableGrant
 from murmur.session.demands import command_demands, unusable_grant
 from murmur.session.entrypoints import DEFAULT_PATH

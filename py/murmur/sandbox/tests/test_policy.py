@@ -9,11 +9,11 @@ import pytest
 from murmur.sandbox.launchspec import constant
 from murmur.sandbox.mounts import aliases
 from murmur.sandbox.native_code import loads_native_code
+from murmur.sandbox.ownership import UnusableFolder
 from murmur.sandbox.policy import (
     CommandPolicy,
     Demands,
     Folders,
-    UnusableFolder,
     derive,
 )
 from murmur.sandbox.probe import HostReading, parse, without_linux
