@@ -22,6 +22,10 @@ ELSEWHERE: Final = {
         "py/murmur/cli/tests/test_index_command.py",
         "test_an_unusable_repo_is_e_idx_003_naming_it",
     ),
+    "E-RUN-007": (
+        "tests/endtoend/test_hard_ground.py",
+        "test_e_run_007_ends_a_session_whose_disk_is_full",
+    ),
     "E-RUN-011": (
         "tests/endtoend/test_native_tools.py",
         "test_one_that_meets_a_limit_is_an_error_naming_it",
@@ -77,8 +81,6 @@ ELSEWHERE: Final = {
 NOT_BY_A_COMMAND: Final = {
     "E-RUN-037": "transport: process is refused as not served before: "
     "WASM hosts, gateway, inference, and the drivers",
-    "E-RUN-007": "needs a full disk below the records: "
-    "Sessions: staging to teardown, the agent loop, shell, hooks, plans, memory",
     "W-REG-001": "no command files a native artifact without a platform: "
     "Stores: build, publish, install, lock, index, search, precompile, list",
     "W-SEC-006": "hooks are refused as not served before: "
