@@ -405,6 +405,9 @@ class TaskBoard(Protocol):
     def set_residue(self, task_id: str, items: tuple[Mapping[str, object], ...]) -> None:
         """What a cancel of the task, were it to come now, would answer as residue."""
 
+    def set_left_running(self, items: tuple[Mapping[str, object], ...]) -> None:
+        """What runs for tasks that are over, which a stop names beside what its cancels leave."""
+
     def finish(
         self,
         task_id: str,

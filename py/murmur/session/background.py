@@ -184,7 +184,11 @@ class Background:
                 self._close(detached)
 
     def _tell_residue(self, task_id: str | None) -> None:
-        if self._board is None or task_id is None:
+        if self._board is None:
+            return
+        running = [each for each in self._commands.values() if each.result is None]
+        self._board.set_left_running(tuple(each.residue() for each in running))
+        if task_id is None:
             return
         items = [each.residue() for each in self._running_of(task_id)]
         if self._foreground is not None and self._foreground[0] == task_id:

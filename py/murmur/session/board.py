@@ -92,6 +92,7 @@ class Board:
         self._ended_bytes = 0
         self._first_context = first_context
         self._generation = 0
+        self._left_running: Residue = ()
         self._used = False
         self._closing = False
         self._revision = 0
@@ -160,6 +161,8 @@ class Board:
                 continue  # It ended on its own in between.
             canceled.append(task_id)
             residue += report.residue
+        with self._lock:
+            residue += [item for item in self._left_running if item not in residue]
         return StopReport(tuple(canceled), tuple(residue))
 
     def watch(self, task_id: str | None, notify: Notify, after: int | None = None) -> EventWatch:
@@ -238,6 +241,10 @@ class Board:
     def set_residue(self, task_id: str, items: Residue) -> None:
         with self._lock:
             self._find(task_id).residue = items
+
+    def set_left_running(self, items: Residue) -> None:
+        with self._lock:
+            self._left_running = items
 
     def settle(self, task_id: str) -> bool:
         """The task's ending is decided: no cancel is taken any more. False when one came first.

@@ -191,6 +191,15 @@ def test_a_cancel_names_what_it_leaves_running(yard: Yard) -> None:
     assert yard.background.running_of(yard.task.id) == ["wrk_1"]
 
 
+def test_a_stop_names_the_commands_of_tasks_that_are_over_too(yard: Yard) -> None:
+    yard.start("sleep 30")
+    yard.board.finish(yard.task.id, _completed(), "done")
+    (item,) = yard.board.cancel_all().residue
+    assert item["work_id"] == "wrk_1"
+    yard.ask("stop")
+    assert yard.board.cancel_all().residue == ()
+
+
 def test_the_end_of_the_session_accounts_for_every_command_once(
     yard: Yard, capsys: pytest.CaptureFixture[str]
 ) -> None:
