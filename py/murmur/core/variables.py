@@ -82,4 +82,13 @@ GIVEN: Final = (
         "the artifact that declares it",
     ),
     Variable("MURMUR_RUNTIME_DIR", "The session's runtime directory.", "commands"),
+    Variable("MURMUR_OTEL_ENDPOINT", "`observability.otel_endpoint`, when it is set.", "hooks"),
+    Variable(
+        "MURMUR_EVAL_CONFIG",
+        "`observability.eval` as JSON: `dataset_id` and `scorers`.",
+        "hooks",
+    ),
+    Variable("MURMUR_DATASET_ID", "`observability.eval.dataset_id`, when it is set.", "hooks"),
+    Variable("MURMUR_CASE_ID", "The case that `mur eval run` runs, as mur was given it.", "hooks"),
+    Variable("MURMUR_FORMATION_ID", "The formation, as mur was given it.", "hooks"),
 )
