@@ -107,6 +107,12 @@ def test_flags_that_make_no_sense_are_usage_errors(
     assert "Usage: " in done.stderr and sessions(ground) == before
 
 
+def test_a_deadline_is_an_agent_capsule_s(ground: Ground) -> None:
+    script = ground.write("script/murmur.yaml", "name: script\nversion: 0.1.0\n")
+    run = ("run", "--manifest", str(script), "--deadline", "5")
+    refused(ground, "E-IO-003", ("--deadline", "inference:"), lambda: ground.mur(*run))
+
+
 def test_w_run_004_says_once_that_a_tool_s_calls_run_unchecked(ground: Ground) -> None:
     """A native tool whose `required` is no list; what it is does not matter to the check."""
     program = Path("/bin/true").read_bytes()

@@ -200,7 +200,10 @@ def check_flags(launch: Launch, capsule: Capsule) -> None:
     """Raises E-IO-003 for a flag that a script capsule has no use for."""
     if capsule.inference is not None:
         return
-    for flag, given in (("--system-prompt", launch.flags.system_prompt),):
+    for flag, given in (
+        ("--system-prompt", launch.flags.system_prompt),
+        ("--deadline", launch.flags.deadline),
+    ):
         if given is not None:
             raise error(
                 "E-IO-003",
