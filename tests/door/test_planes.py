@@ -5,7 +5,6 @@ import hashlib
 import json
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -333,10 +332,10 @@ def test_a_large_listing_delays_no_other_request(serve: Callable[..., Served]) -
     (served.work / "out" / "huge").write_bytes(bytes(100 << 20))
     listing = threading.Thread(target=served.get, args=("/resources/files",))
     listing.start()
-    slowest = 0.0
+    answered = 0
     while listing.is_alive():
-        began = time.monotonic()
         served.door.call("ListTasks")
-        slowest = max(slowest, time.monotonic() - began)
+        answered += 1
     listing.join()
-    assert slowest < 0.5
+    # One that had to wait for the listing would be the only one.
+    assert answered > 3

@@ -18,16 +18,16 @@ class StreamUntilClose(h11.Connection):
     `connection: keep-alive`, and one that saw the last chunk would use the connection again.
     """
 
-    _streaming = False
+    streaming = False
 
     def send(self, event: h11.Event) -> bytes | None:  # type: ignore[override]
         output = super().send(event)
         if isinstance(event, h11.Response):
-            self._streaming = (b"content-type", b"text/event-stream") in list(event.headers)
-            return _head(event) if self._streaming else output
-        if self._streaming and isinstance(event, h11.Data):
+            self.streaming = (b"content-type", b"text/event-stream") in list(event.headers)
+            return _head(event) if self.streaming else output
+        if self.streaming and isinstance(event, h11.Data):
             return bytes(event.data)
-        if self._streaming and isinstance(event, h11.EndOfMessage):
+        if self.streaming and isinstance(event, h11.EndOfMessage):
             return b""
         return output
 
@@ -71,9 +71,14 @@ class DoorConnection(H11Protocol):
             self._lift_read_limit()
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """A client that has sent its whole request and will send no more still gets its answer."""
+        """A client that has sent its whole request and will send no more still gets its answer.
+
+        A stream has no end to wait for: there it looks like a client that left, and is taken so.
+        """
         whole = self.conn.their_state in (h11.DONE, h11.MUST_CLOSE, h11.CLOSED)
-        return whole and self.cycle is not None and not self.cycle.response_complete
+        answering = self.cycle is not None and not self.cycle.response_complete
+        streaming = isinstance(self.conn, StreamUntilClose) and self.conn.streaming
+        return whole and answering and not streaming
 
     def on_response_complete(self) -> None:
         self._lift_read_limit()

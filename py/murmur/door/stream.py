@@ -16,6 +16,8 @@ from murmur.door.wire import stream_responses
 HEARTBEAT_SECONDS: Final = 15.0
 
 _HEARTBEAT: Final = b":heartbeat\n\n"
+# What is there is written together: hundreds of small writes would hold up the other streams.
+_BATCH_BYTES: Final = 64 * 1024
 
 
 class Bell:
@@ -96,13 +98,23 @@ class EventStream(StreamingResponse):
             # Silence first, then look: what comes after the look rings again.
             self._bell.silence()
             closed = self._watch.closed
+            final = False
+            batch: list[bytes] = []
+            size = 0
             for event in self._watch.take():
                 self._note_loss(event)
                 for lines in self._encode(event):
-                    yield lines
-                if event.final and self._watch.task is not None:
-                    return
-            if closed:
+                    batch.append(lines)
+                    size += len(lines)
+                final = final or (event.final and self._watch.task is not None)
+                if size >= _BATCH_BYTES:
+                    yield b"".join(batch)
+                    batch, size = [], 0
+                    # A connection that broke in this write is told of it before the next one.
+                    await asyncio.sleep(0)
+            if batch:
+                yield b"".join(batch)
+            if final or closed:
                 return
             wait = next_heartbeat - loop.time()
             if wait > 0:

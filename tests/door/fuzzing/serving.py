@@ -134,7 +134,7 @@ def served(work: Path) -> Iterator[Door]:
         process.stdout.close()
         process.stderr.close()
     ours = [line for line in complaints if "reads too slowly" not in line]
-    assert (status, ours) == (0, [])
+    assert (status, ours) == (0, []), (status, ours[:20])
 
 
 if __name__ == "__main__":
