@@ -129,6 +129,24 @@ def test_a_python_environment_is_made_and_used(same: Compare) -> None:
     same(work, "python3")
 
 
+def test_an_environment_on_the_operators_path_is_the_one_that_commands_get(
+    contain: Opener, reading: HostReading, tmp_path: Path
+) -> None:
+    python = shutil.which("python3", path="/usr/bin:/bin")
+    if python is None:
+        pytest.skip("INCONCLUSIVE: no python3 of the system's")
+    place = tmp_path / "venv"
+    subprocess.run([python, "-m", "venv", "--without-pip", str(place)], check=True)
+    packages = next((place / "lib").glob("python3*/site-packages"))
+    (packages / "mine.py").write_text("ANSWER = 42\n")
+    look = "import mine, sys; print(sys.prefix, mine.ANSWER)"
+    for sealed in (False, True) if reading.tier == "Sealed" else (False,):
+        session = contain("python", "sh", path=f"{place}/bin:{SEARCH}", sealed=sealed)
+        assert _inside(session)("python", "-c", look) == f"{place} 42\n"
+        assert _inside(session)("sh", "-c", f'python -c "{look}"') == f"{place} 42\n"
+        session.close()
+
+
 def test_node_reads_writes_and_starts_another(same: Compare) -> None:
     def work(run: Callable[..., str], folder: Path) -> object:
         (folder / "data.json").write_text('{"a": [1, 2, 3]}')
