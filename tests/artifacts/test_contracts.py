@@ -29,6 +29,7 @@ ARTIFACTS: dict[str, tuple[str, set[str]]] = {
     "tool-editor": (RUN, set()),
     "hook-compact": (HOOK, {HOOK, INFERENCE}),
     "hook-debug": (HOOK, {HOOK}),
+    "hook-diff-summary": (HOOK, {HOOK}),
     "hook-eval": (HOOK, {HOOK}),
     "hook-memory": (HOOK, {HOOK, *RECALL}),
     "hook-protect-shell": (HOOK, {HOOK}),

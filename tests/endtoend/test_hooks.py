@@ -1,16 +1,21 @@
 """Hooks in live sessions on driver-replay: each arm, each record. spec/artifacts.md 15."""
 
+import asyncio
 import json
 import os
+import shutil
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from a2a.client import ClientConfig, ClientFactory
+from a2a.types import a2a_pb2 as pb
 
 from tests.endtoend.capsule import Place, read_trace, replay, shell_turn, write_manifest
 from tests.endtoend.ground import Done
+from tests.probes.building import probe
 
 SHELL = {"shell": {"allow": ["bash"]}}
 COUNT = "for i in {1..3000}; do echo $i; done"
@@ -415,3 +420,44 @@ def test_a_contract_that_no_hook_may_have_is_refused_before_anything_is_compiled
     assert done.returncode == 1 and "E-IO-003" in done.stderr
     assert "hook local/bad-hook@0.1.0 invalid config: " in done.stderr and said in done.stderr
     assert not (capsule / "workdir").exists()
+
+
+async def _frames(url: str) -> list[str]:
+    """Every event of one task's stream, as text."""
+    client = await ClientFactory(ClientConfig(streaming=True)).create_from_url(url)
+    part = pb.Part(text="go")
+    message = pb.Message(message_id="m1", role=pb.Role.ROLE_USER, parts=[part])
+    async with client:
+        request = pb.SendMessageRequest(message=message)
+        return [str(event) async for event in client.send_message(request)]
+
+
+def test_a_hooks_artifact_is_in_the_tasks_stream_under_its_name(
+    place: Place, project: Path
+) -> None:
+    entry = {"name": "local/hook-diff-summary", "capabilities": {"filesystem": {"scope": "."}}}
+    turns = [_edit("a.py", "x = 1\n"), {"text": "done"}]
+    lifecycle = {"task_acceptance": "queue", "after_task": "sleep"}
+    write_manifest(project, hooked(turns, entry, lifecycle=lifecycle))
+    running = place.start(cwd=project)
+    try:
+        (frame,) = [each for each in asyncio.run(_frames(running.url)) if "added_lines" in each]
+        assert "hook-diff-summary" in frame and "+x = 1" in frame
+    finally:
+        running.end()
+
+
+def test_hooks_hear_of_a_script_capsules_session_too(place: Place, project: Path) -> None:
+    (project / "work").mkdir()
+    (project / "work" / "steps.json").write_text("[]")
+    shutil.copy(probe("script_probe"), project / "capsule.wasm")
+    entry = {"name": "local/hook-debug", "version": "0.1.0", "runtime": "hook"}
+    granted = {"capabilities": {"filesystem": {"scope": "seen"}}}
+    script = {"name": "script", "version": "0.1.0", "artifacts": [{**entry, **granted}]}
+    write_manifest(project, script)
+    done = place.mur("run", "--workdir", "work", cwd=project)
+    assert done.returncode == 0, done.stderr
+    lines = (project / "work" / "seen" / "hook-debug.jsonl").read_text().splitlines()
+    begun, ended = map(json.loads, lines)
+    assert (begun["event"], ended["event"]) == ("session-start", "session-end")
+    assert (begun["capsule_name"], ended["exit_status"]) == ("script", "ok")

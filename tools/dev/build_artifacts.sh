@@ -17,7 +17,7 @@ if [ "${1:-}" = --force ]; then
     shift
 fi
 [ $# -gt 0 ] || set -- driver-replay tool-editor driver-anthropic driver-openai hook-compact \
-    hook-debug hook-eval hook-memory hook-protect-shell hook-protect-tool hook-regression-verifier \
+    hook-debug hook-diff-summary hook-eval hook-memory hook-protect-shell hook-protect-tool hook-regression-verifier \
     hook-shell-desc
 
 wasi=$("$python" -c 'import importlib.util as u; print(u.find_spec("spin_sdk").submodule_search_locations[0])')/wit/deps
@@ -36,6 +36,7 @@ for name in "$@"; do
     tool-editor) world=folder-tool package=editor_tool ;;
     hook-compact) world=model-hook package=compact_hook ;;
     hook-debug) world=plain-hook package=debug_hook ;;
+    hook-diff-summary) world=plain-hook package=diff_hook ;;
     hook-eval) world=plain-hook package=eval_hook ;;
     hook-memory) world=recalling-hook package=memory_hook ;;
     hook-regression-verifier) world=plain-hook package=verifier_hook ;;

@@ -25,14 +25,11 @@ from murmur.trace.writer import TraceWriter
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class SessionHooks:
-    """The hooks as each part of a session meets them."""
+class FrameHooks:
+    """The hooks around a session, an agent's or a script capsule's."""
 
     hooks: Hooks
     calls: HookCalls
-    turns: TurnHooks
-    tasks: TaskHooks
-    gate: CallHooks
     trace: TraceWriter
 
     def begin(self, staged: Staged) -> None:
@@ -64,6 +61,27 @@ class SessionHooks:
         self.calls.close()
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class SessionHooks(FrameHooks):
+    """The hooks as each part of an agent's session meets them."""
+
+    turns: TurnHooks
+    tasks: TaskHooks
+    gate: CallHooks
+
+
+def open_frame_hooks(
+    staged: Staged, guests: Guests, gateway: Gateway, trace: TraceWriter
+) -> FrameHooks:
+    """Wires the hooks of a script capsule: no task, no model, no conversation."""
+    declared = staged_hooks(staged.artifacts)
+    calls = HookCalls(staged, declared, guests, gateway)
+    scope = Scope()
+    faults = Faults(staged.directories.records_root)
+    hooks = Hooks(declared, calls.call, Imports(scope, None, None), scope, faults)
+    return FrameHooks(hooks, calls, trace)
+
+
 def open_session_hooks(
     staged: Staged,
     guests: Guests,
@@ -93,6 +111,7 @@ def open_session_hooks(
     return SessionHooks(
         hooks=hooks,
         calls=calls,
+        trace=trace,
         turns=TurnHooks(
             hooks=hooks,
             trace=trace,
@@ -110,7 +129,6 @@ def open_session_hooks(
             staged.directories.work_root,
             commands.path_of if commands is not None else str,
         ),
-        trace=trace,
     )
 
 

@@ -20,6 +20,7 @@ from murmur.manifest.network import parse_rules
 from murmur.session.accessible import accessible_folder
 from murmur.session.commands import Commands, open_commands, open_scope
 from murmur.session.guest_calls import GuestCalls, call_limits, capsule_environment
+from murmur.session.hooks.opening import FrameHooks, open_frame_hooks
 from murmur.session.notices import AT_LAUNCH, keep, tell
 from murmur.session.outcome import Outcome
 from murmur.session.script.interfaces import ScriptInterfaces
@@ -45,6 +46,7 @@ class ScriptSession:
     commands: Commands | None
     folder: Root
     interfaces: ScriptInterfaces
+    hooks: FrameHooks
 
 
 def launch_script(staged: Staged, guests: Guests, gateway: Gateway) -> ScriptSession:
@@ -77,13 +79,31 @@ def launch_script(staged: Staged, guests: Guests, gateway: Gateway) -> ScriptSes
         write_session_start(staged, guests, commands, trace, capture)
         retain(staged, trace)
         interfaces = ScriptInterfaces(staged, guests, calls, commands, trace, capture)
-        session = ScriptSession(staged, guests, gateway, trace, calls, commands, folder, interfaces)
+        hooks = open_frame_hooks(staged, guests, gateway, trace)
+        undo.callback(hooks.calls.close)
+        session = ScriptSession(
+            staged, guests, gateway, trace, calls, commands, folder, interfaces, hooks
+        )
         undo.pop_all()
     return session
 
 
 def run_script(session: ScriptSession) -> Outcome:
-    """Calls `run` and waits for it; never raises. A lost trace is the outcome E-RUN-007."""
+    """Calls `run` and waits for it, and tells the hooks of its beginning and its end.
+
+    Never raises. A lost trace is the outcome E-RUN-007.
+    """
+    session.hooks.begin(session.staged)
+    outcome = _run(session)
+    session.hooks.end(_session_ms(session), outcome.status)
+    return outcome
+
+
+def _session_ms(session: ScriptSession) -> int:
+    return max(0, time.time_ns() // 1_000_000 - session.staged.started_at)
+
+
+def _run(session: ScriptSession) -> Outcome:
     try:
         failure = _call(session)
     except MurmurError as refused:
@@ -162,10 +182,11 @@ def end_script(session: ScriptSession, outcome: Outcome) -> Outcome:
             if complain(line):
                 keep(staged.directories.records_root, line)
     session.calls.close()
+    session.hooks.close()
     session.folder.close()
     lost = session.trace.write_aside(
         "session_end",
-        duration_ms=max(0, time.time_ns() // 1_000_000 - staged.started_at),
+        duration_ms=_session_ms(session),
         exit_status=outcome.status,
         **session.trace.session_counts.session_end(),
     )

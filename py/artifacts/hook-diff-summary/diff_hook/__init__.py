@@ -1,0 +1,1 @@
+"""Shows what a turn's edits changed."""
