@@ -114,3 +114,15 @@ def test_a_folder_inside_another_is_counted_once(tmp_path: Path) -> None:
     (tmp_path / "below").mkdir()
     fill(tmp_path / "below" / "a")
     Ceiling([str(tmp_path), str(tmp_path / "below")], MIB * 3 // 2).check()
+
+
+def test_what_was_too_much_for_a_moment_is_seen_by_who_looks_meanwhile(tmp_path: Path) -> None:
+    watched = Ceiling([str(tmp_path)], MIB // 2)
+    watched.look()
+    watched.check()
+    fill(tmp_path / "a")
+    watched.look()
+    (tmp_path / "a").unlink()
+    with pytest.raises(CeilingReached) as reached:
+        watched.check()
+    assert reached.value.refusal.code == "E-RUN-013"
