@@ -162,3 +162,34 @@ def test_what_a_killed_install_left_is_swept_a_day_later(store: ProgramStore) ->
     os.utime(store.path / ".partial-old", (1, 1))
     put(store, SCRIPT, None)
     assert not (store.path / ".partial-old").exists() and (store.path / ".partial-new").exists()
+
+
+def test_a_launch_takes_a_copy_by_its_record_without_hashing_it(store: ProgramStore) -> None:
+    download = put(store, ZIP, "jq/bin/jq")
+    assert store.ready(download, "jq") == store.program(download, "jq")
+    (store.path / download.sha256 / "files" / "jq" / "share" / "a.txt").write_bytes(b"changed")
+    assert store.ready(download, "jq") is not None
+    assert store.ready(download, "other") is None
+    other, _ = pinned(SCRIPT, None)
+    assert store.ready(other, "jq") is None
+
+
+@pytest.mark.parametrize("target", ["/bin/sh", "../../../sh", "../files/../../x", "../files/no"])
+def test_a_link_that_leads_elsewhere_is_no_copy(store: ProgramStore, target: str) -> None:
+    download = put(store, SCRIPT, None)
+    link = store.program(download, "jq")
+    link.unlink()
+    link.symlink_to(target)
+    assert store.ready(download, "jq") is None
+
+
+def test_a_copy_that_cannot_be_executed_or_whose_record_is_gone_is_none(
+    store: ProgramStore,
+) -> None:
+    download = put(store, SCRIPT, None)
+    program = store.program(download, "jq")
+    program.chmod(0o600)
+    assert store.ready(download, "jq") is None
+    program.chmod(0o700)
+    (store.path / download.sha256 / "record.json").write_text("{}")
+    assert store.ready(download, "jq") is None
