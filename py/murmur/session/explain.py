@@ -12,6 +12,7 @@ from murmur.core.diagnostics import Diagnostic, MurmurError
 from murmur.manifest.capsule import Capsule
 from murmur.manifest.network import parse_rules
 from murmur.manifest.segments import (
+    check_context_name,
     check_handle_lifetime,
     check_read_only,
     check_record_store,
@@ -141,6 +142,8 @@ def _manifest_refusals(capsule: Capsule, launch: Launch, place: WorkPlace) -> It
         if entry.capabilities is not None:
             checks.append(partial(parse_rules, entry.capabilities.network_allow))
     checks.append(partial(check_record_store, capsule))
+    if launch.flags.context is not None:
+        checks.append(partial(check_context_name, launch.flags.context, "--context"))
     checks.append(partial(check_handle_lifetime, capsule, lifecycle.after_task))
     checks.append(partial(check_read_only, granted.read_only))
     if capsule.inference is not None:
