@@ -113,7 +113,7 @@ def open_door() -> Iterator[OpenDoor]:
         acceptance: Acceptance = Acceptance.QUEUE,
         queue_depth: int = 8,
         tokens: DoorTokens | None = None,
-        planes: Planes | None = None,
+        serving: Planes | None = None,
         control: ControlSurface | None = None,
         **facts: Any,
     ) -> ServedDoor:
@@ -129,7 +129,7 @@ def open_door() -> Iterator[OpenDoor]:
             **facts,
         )
         loop = asyncio.new_event_loop()
-        server = DoorServer(board, known, listener, tokens, planes, control)
+        server = DoorServer(board, known, listener, tokens, serving, control)
         port = listener.getsockname()[1]
         threads = [threading.Thread(target=loop.run_until_complete, args=(server.serve(),))]
         if script is not None:

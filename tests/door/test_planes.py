@@ -76,7 +76,7 @@ def serve(open_door: OpenDoor, tmp_path: Path) -> Iterator[Callable[..., Served]
             peer_files=Export("shared", max_bytes) if declared else None,
             handles=handles if declared else None,
         )
-        boards.append(open_door(planes=Planes(facts), script=None, **door))
+        boards.append(open_door(serving=Planes(facts), script=None, **door))
         return Served(boards[0], work, handles, lines)
 
     yield served
