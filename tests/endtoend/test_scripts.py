@@ -164,7 +164,7 @@ def test_a_folder_without_exactly_one_component_is_e_run_004_naming_what_is_ther
 
 def test_another_component_than_capsule_wasm_runs_when_it_is_the_only_one(script: Script) -> None:
     (script.project / "capsule.wasm").rename(script.project / "program.wasm")
-    assert script.answers(["files"])[0]["ok"] == ["answers.json", "steps.json"]
+    assert script.answers(["files"])[0]["ok"] == ["steps.json"]
 
 
 def test_an_import_that_is_not_linked_is_e_run_002_naming_it(script: Script) -> None:
@@ -179,10 +179,9 @@ def test_a_component_that_does_not_compile_is_e_run_001_before_anything_is_made(
     script: Script,
 ) -> None:
     (script.project / "capsule.wasm").write_bytes(b"\0asm\x0d\0\1\0garbage")
-    before = sorted(os.listdir(script.project))
     done = script.run()
     assert done.returncode == 1 and "error[E-RUN-001]: capsule.wasm" in done.stderr, done.stderr
-    assert sorted(os.listdir(script.project)) == before
+    assert sorted(os.listdir(script.project)) == ["capsule.wasm", "murmur.yaml", "w"]
 
 
 def test_system_prompt_is_refused_for_a_script_and_nothing_is_made(script: Script) -> None:
@@ -369,7 +368,8 @@ def test_a_pull_is_staged_listed_pinned_and_traced_and_later_launches_mark_it_un
     assert pulled["trust"] == "untrusted"
     # An agent that declares it stages it untrusted, and its text is fenced.
     declared = {"name": "local/pulled-style", "version": "0.1.0", "runtime": "skill"}
-    turns = [{"tool_calls": [{"name": "pulled-style", "input": {}}]}, {"text": "done"}]
+    calling = {"tool_calls": [{"name": "pulled-style", "input": {}}]}
+    turns: list[dict[str, Any]] = [calling, {"text": "done"}]
     agent = replay(turns)
     agent["artifacts"] = [agent["artifacts"][0], declared]
     write_manifest(script.project, agent)

@@ -4,14 +4,21 @@ Answers with a list, as script_probe does. Handles are kept in `handles.json` be
 tool's instance ends with each.
 """
 
+import importlib
 import json
 import os
+from collections.abc import Callable
 from typing import Any
 
 from componentize_py_types import Err
 from wit_world import exports
 from wit_world.exports import run as exported
-from wit_world.imports import events, process, task
+from wit_world.imports import events
+
+# By name: the type checker knows the world of the artifacts, and not this one.
+process, task = (
+    importlib.import_module(f"wit_world.imports.{name}") for name in ("process", "task")
+)
 
 
 class Run(exports.Run):
@@ -45,7 +52,7 @@ def plain(value: Any) -> Any:
 
 
 def start(program: str, args: list[str], name: str | None) -> str:
-    handle = process.start(program, args, name)
+    handle: str = process.start(program, args, name)
     with open("handles.json", "w") as kept:
         json.dump(handle, kept)
     return handle
@@ -60,10 +67,11 @@ def kept() -> str:
 def converse(port: int, said: str) -> bytes:
     with process.connect(kept(), port) as wire:
         wire.write(said.encode())
-        return wire.read(100)
+        heard: bytes = wire.read(100)
+        return heard
 
 
-DOES = {
+DOES: dict[str, Callable[..., Any]] = {
     "run": lambda program, args, stdin: process.run(
         program, args, None if stdin is None else stdin.encode()
     ),
