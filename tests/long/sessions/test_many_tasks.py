@@ -4,6 +4,7 @@ Issue 7: a thousand tasks in one session with flat memory.
 """
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -30,16 +31,25 @@ def _resident_mib(pid: int) -> float:
     return total / 1024
 
 
-def _send(client: httpx.Client, url: str, number: int) -> dict[str, Any]:
-    message = {"messageId": f"m{number}", "role": "ROLE_USER", "parts": [{"text": TEXT}]}
-    call = {"jsonrpc": "2.0", "id": number, "method": "SendMessage", "params": {"message": message}}
-    answer = client.post(url, json=call, headers={"a2a-version": "1.0"})
-    found = answer.json()
+def _call(client: httpx.Client, url: str, method: str, **params: Any) -> dict[str, Any]:
+    call = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    found = client.post(url, json=call, headers={"a2a-version": "1.0"}).json()
     assert "result" in found, found
-    task = found["result"]["task"]
+    result = found["result"]
+    assert isinstance(result, dict)
+    return result
+
+
+def _run_task(client: httpx.Client, url: str, number: int) -> None:
+    """Sends one task and waits until it is done."""
+    message = {"messageId": f"m{number}", "role": "ROLE_USER", "parts": [{"text": TEXT}]}
+    task = _call(client, url, "SendMessage", message=message)["task"]
+    end = time.monotonic() + 120
+    while task["status"]["state"] in ("TASK_STATE_SUBMITTED", "TASK_STATE_WORKING"):
+        assert time.monotonic() < end, task
+        time.sleep(0.01)
+        task = _call(client, url, "GetTask", id=task["id"])
     assert task["status"]["state"] == "TASK_STATE_COMPLETED", task
-    assert isinstance(task, dict)
-    return task
 
 
 def test_a_thousand_tasks_leave_memory_flat(place: Place, project: Path) -> None:
@@ -54,10 +64,10 @@ def test_a_thousand_tasks_leave_memory_flat(place: Place, project: Path) -> None
     try:
         with httpx.Client(timeout=120) as client:
             for number in range(WARM):
-                _send(client, running.url, number)
+                _run_task(client, running.url, number)
             warm = _resident_mib(running.process.pid)
             for number in range(WARM, TASKS):
-                _send(client, running.url, number)
+                _run_task(client, running.url, number)
             end = _resident_mib(running.process.pid)
     finally:
         status, _, complaint = running.end()

@@ -85,7 +85,7 @@ def test_a_workdir_that_is_not_there_is_reported(folder: Path) -> None:
 
 def test_a_context_id_that_names_no_folder_is_reported(folder: Path) -> None:
     found = explained(folder, MINIMAL, Flags(context="../up"))
-    assert [refused.code for refused in found.refusals] == ["E-CAP-011"]
+    assert "E-CAP-011" in [refused.code for refused in found.refusals]
 
 
 def test_the_configuration_raises_the_floor_and_the_host_is_asked_once(folder: Path) -> None:
