@@ -319,7 +319,9 @@ def _sealed_trees(
     for path in (folders.runtime, folders.records):
         plan.own(path, noexec=True, write=False)
     plan.own(folders.home, noexec=True, write=True)
-    plan.own(folders.temp, target=TMP if seen.maps_tmp else None, noexec=True, write=True)
+    plan.own(folders.temp, noexec=True, write=True)  # the name that reports and MURMUR.md give it
+    if seen.maps_tmp:
+        plan.own(folders.temp, target=TMP, noexec=True, write=True)
     plan.own(folders.workdir, noexec=seen.workdir_noexec, write=True)
     plan.close_aliases((folders.workdir, folders.home, folders.temp))
     return plan.trees()

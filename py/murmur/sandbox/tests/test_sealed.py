@@ -111,7 +111,8 @@ def test_records_and_runtime_are_read_only_by_mount(contain: Opener) -> None:
     for path in (f"{session.folders.records}/trace.jsonl", session.folders.runtime):
         assert b"Read-only" in session.run("chmod", "0777", path).stderr
     assert session.run("cat", f"{session.folders.records}/trace.jsonl").stdout == b"{}\n"
-    assert b"Read-only" in session.sh(f"echo x > {session.folders.records}/tmp/made").stderr
+    assert b"Read-only" in session.sh(f"echo x > {session.folders.records}/made").stderr
+    assert session.sh(f"echo x > {session.folders.temp}/made && cat /tmp/made").stdout == b"x\n"
 
 
 @pytest.mark.parametrize("parent", ["/tmp", "/run", "/usr/local"])

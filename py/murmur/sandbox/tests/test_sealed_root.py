@@ -52,7 +52,7 @@ def test_the_sessions_folders_are_required_and_only_three_can_be_written(
 ) -> None:
     trees = sealed_trees(folders, tmp_path)
     written = {target for target, tree in trees.items() if not tree.read_only and not tree.link}
-    assert written == {folders.workdir, folders.home, "/tmp"}
+    assert written == {folders.workdir, folders.home, folders.temp, "/tmp"}
     assert trees["/tmp"].source == folders.temp
     for target in (*written, folders.runtime, folders.records, "/etc/passwd", "/etc/group"):
         assert not trees[target].optional
