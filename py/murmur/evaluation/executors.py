@@ -57,12 +57,15 @@ class ClusterExecutor(Executor):
     def __init__(self, client: Any, home: Home) -> None:
         self._client = client
         self._home = home
+        # A future of Dask's that nobody holds is forgotten, and its work with it.
+        self._sent: list[Any] = []
 
     def submit(self, function: Any, /, *arguments: Any, **named: Any) -> "Future[Any]":
         """A future of the unit's run. What is submitted is always a unit; who carries it out on the
         worker is `carry_out`."""
         (unit,) = arguments
         sent = self._client.submit(carry_out_and_pack, unit, retries=_RETRIES, pure=False)
+        self._sent.append(sent)
         answered: Future[Run] = Future()
         answered.set_running_or_notify_cancel()
 
