@@ -49,7 +49,7 @@ def test_e_run_024_sends_no_signal_to_a_process_whose_start_cannot_be_read(
         running.end()
 
 
-@pytest.mark.parametrize("export", ["files"])
+@pytest.mark.parametrize("export", ["files", "peer_files"])
 def test_e_cap_007_refuses_a_root_that_leads_out_of_the_work_folder(
     place: Place, project: Path, tmp_path: Path, export: str
 ) -> None:

@@ -102,6 +102,7 @@ WORKING: dict[tuple[str, ...], tuple[str, ...]] = {
     ("beta", "enable"): ("beta", "enable", "x"),
     ("beta", "disable"): ("beta", "disable", "x"),
     ("schema",): ("schema",),
+    ("ps",): ("ps",),
     ("conversation", "ls"): ("conversation", "ls", "--json"),
     ("conversation", "show"): ("conversation", "show", "ctx_1", "--json"),
     ("conversation", "truncate"): ("conversation", "truncate", "ctx_1", "--keep", "9"),
