@@ -129,15 +129,17 @@ def state_stores(capsule: Capsule) -> dict[str, str]:
     }
 
 
-def capsule_rules(capsule: Capsule) -> tuple[NetworkRule, ...]:
+def capsule_rules(capsule: Capsule, *, native: bool = False) -> tuple[NetworkRule, ...]:
     """The capsule-wide `network.allow`: the ceiling of every artifact, and what commands reach.
+
+    `native`: an artifact is known to be a program, which runs as a command does.
 
     Raises E-CAP-001 for a bad entry, and for one that asks for more ports than commands can be
     served (spec/containment.md 17.1).
     """
     rules = parse_rules(capsule.capabilities.network_allow)
     ports = implied_ports(rules)
-    if len(ports) <= MOST_PORTS or not can_start_commands(capsule):
+    if len(ports) <= MOST_PORTS or not (native or can_start_commands(capsule)):
         return rules
     first = next(
         rule
@@ -152,15 +154,16 @@ def capsule_rules(capsule: Capsule) -> tuple[NetworkRule, ...]:
 
 
 def entry_grants(
-    capsule: Capsule, context_id: str | None = None
+    capsule: Capsule, context_id: str | None = None, *, native: bool = False
 ) -> tuple[dict[str, EntryGrants], list[Diagnostic]]:
     """The grants of every entry by full name, and W-SEC-007 for each rule that was dropped.
 
-    `context_id` is that of `--context`, whose rule is checked among theirs.
+    `context_id` is that of `--context`, whose rule is checked among theirs; `native` as in
+    `capsule_rules`.
 
     Raises E-CAP-001 for a network entry, then what `check_shapes` raises.
     """
-    ceiling = capsule_rules(capsule)
+    ceiling = capsule_rules(capsule, native=native)
     shapes = check_shapes(capsule, launching=True, context_id=context_id)
     env = capsule.capabilities.env_allow
     grants: dict[str, EntryGrants] = {}

@@ -129,8 +129,10 @@ def test_a_list_for_commands_names_at_most_sixteen_ports() -> None:
 
 
 def test_a_list_for_guests_alone_names_as_many_ports_as_it_likes() -> None:
-    rules = capsule_rules(_capsule(f"capabilities: {{network: {{allow: [{SEVENTEEN}]}}}}\n"))
-    assert len(rules) == 17
+    capsule = _capsule(f"capabilities: {{network: {{allow: [{SEVENTEEN}]}}}}\n")
+    assert len(capsule_rules(capsule)) == 17
+    with pytest.raises(MurmurError, match="at most 16"):
+        entry_grants(capsule, native=True)
 
 
 def test_a_store_is_named_after_the_capsule_unless_the_entry_names_it() -> None:
