@@ -19,7 +19,7 @@ from murmur.core.streams import emit, keep_lost_lines, report
 if TYPE_CHECKING:
     from murmur.session.resume import Mode
 
-# `murmur.session.deadline.LONGEST`, which is not imported for a table of flags.
+# Ten years, in seconds.
 _LONGEST_DEADLINE = 315_360_000
 
 

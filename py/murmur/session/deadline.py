@@ -13,9 +13,6 @@ from typing import Final, Literal
 
 from murmur.core.durations import rfc3339
 
-LONGEST: Final = 315_360_000
-"""Ten years, in seconds."""
-
 _LONGEST_NOTICE: Final = 300.0
 
 

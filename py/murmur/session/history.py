@@ -140,7 +140,6 @@ class History:
         self.context_id = context_id
         self.messages = messages
         self.continuation = continuation
-        self.entered = 0
         self._conversations = conversations
         self._record = record
         self._images: dict[str, bytes] = {}
@@ -150,7 +149,6 @@ class History:
         """Appends a message, minting its id, and records it with the images that it names."""
         entering: Message = {**message, "id": message.get("id") or new_id("msg")}
         self.messages.append(entering)
-        self.entered += 1
         images, self._brought = self._brought, {}
         self._keep(entering, images)
         return entering

@@ -6,7 +6,7 @@ runtime leaves whole. CLI reference, *mur run*; spec/sessions.md 22.
 
 import dataclasses
 from pathlib import Path
-from typing import Final, Literal
+from typing import Literal
 
 from murmur.conversation.record import Record
 from murmur.core.diagnostics import MurmurError, error
@@ -16,7 +16,6 @@ from murmur.trace.addresses import Recorded, find_recorded
 from murmur.trace.lines import TraceLines
 
 Mode = Literal["full", "compact"]
-NEWEST: Final = "@1"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
