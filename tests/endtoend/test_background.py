@@ -340,3 +340,59 @@ def test_a_resumed_session_is_told_of_commands_that_died_with_theirs(
     done = place.mur(*again, "@2", cwd=project)
     assert done.returncode == 0, done.stderr
     assert _kinds(read_trace(_records(done))).count("task_start") == 1, "it is told once"
+
+
+@pytest.mark.parametrize(
+    ("more", "last", "status"),
+    [
+        ({"max_turns": 1}, {"text": "never"}, "max_turns_reached"),
+        ({}, {"error": "the provider is down"}, "failed"),
+        ({}, {"text": "done"}, "ok"),
+    ],
+    ids=["turns", "failed", "ok"],
+)
+def test_however_a_task_ends_its_background_command_ends_with_the_session(
+    place: Place, project: Path, more: dict[str, Any], last: dict[str, Any], status: str
+) -> None:
+    turns = [shell_turn("bash", "setsid sleep 63.1 & sleep 63.2"), last]
+    manifest = replay(turns, capabilities=BASH, lifecycle={"shell_grace_secs": 0})
+    manifest["inference"] |= more
+    write_manifest(project, manifest)
+    done = place.mur("run", "--verbose", "--task", "go", cwd=project)
+    assert done.returncode == (0 if status == "ok" else 1)
+    trace = read_trace(_records(done))
+    assert _kinds(trace)[-3:] == ["task_end", "shell_abandoned", "session_end"]
+    assert trace[-1]["exit_status"] == status
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    assert "sleep 63." not in listed.stdout
+
+
+def test_a_deadline_moves_a_foreground_command_away_and_kills_it(
+    place: Place, project: Path
+) -> None:
+    _capsule(project, [shell_turn("bash", "sleep 64.1"), {"text": "never"}], 60)
+    done = place.mur("run", "--verbose", "--task", "go", "--deadline", "15", cwd=project)
+    assert done.returncode == 1 and "error[E-RUN-053]" in done.stderr, done.stderr
+    trace = read_trace(_records(done))
+    kinds = _kinds(trace)
+    assert kinds.index("deadline_reached") < kinds.index("shell_detached")
+    assert kinds[-3:] == ["task_end", "shell_abandoned", "session_end"]
+    assert "grace_ms" not in _only(trace, "shell_detached")
+    assert _only(trace, "task_canceled")["phase"] == "shell"
+    assert _only(trace, "task_end")["exit_status"] == "deadline_reached"
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    assert "sleep 64.1" not in listed.stdout
+
+
+def test_mur_stop_names_the_command_of_a_task_that_is_over(
+    place: Place, project: Path, ended: list[Running]
+) -> None:
+    _capsule(project, [shell_turn("sleep", "65.1"), {"text": "done"}], 0, **SLEEPS)
+    running = place.start("--task", "go", cwd=project)
+    ended.append(running)
+    work_id = running.wait_for("shell_detached")["work_id"]
+    _wait_for_tasks(running, 1)
+    done = place.mur("stop", str(running.ready["session_id"]), cwd=project)
+    assert done.returncode == 0, done.stderr
+    assert f"running: {work_id}  detached shell  65.1" in done.stdout, done.stdout
+    assert running.process.wait(20) == 0
