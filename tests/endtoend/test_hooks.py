@@ -1,6 +1,5 @@
 """Hooks in live sessions on driver-replay: each arm, each record. spec/artifacts.md 15."""
 
-import asyncio
 import json
 import os
 import shutil
@@ -9,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
-from a2a.client import ClientConfig, ClientFactory
-from a2a.types import a2a_pb2 as pb
 
+from murmur.door.extensions import HEADER, STREAM
 from tests.endtoend.capsule import Place, read_trace, replay, shell_turn, write_manifest
 from tests.endtoend.ground import Done
 from tests.probes.building import probe
@@ -65,6 +64,29 @@ def run(place: Place, project: Path, manifest: Mapping[str, Any], *arguments: st
     (project / "work").mkdir(exist_ok=True)
     done = place.mur("run", "--task", "go", "--workdir", "work", *arguments, cwd=project)
     return Ran(done, project, place.home)
+
+
+def install(
+    place: Place,
+    project: Path,
+    manifest: Mapping[str, Any],
+    component: bytes,
+    contract: Mapping[str, str],
+) -> Path:
+    """A capsule's folder whose own store has `local/no-hook` with that component and contract."""
+    source, capsule = project / "source", project / "capsule"
+    source.mkdir()
+    (source / "capsule.wasm").write_bytes(component)
+    fields = {"name": "no-hook", "version": "0.1.0", "runtime": "hook"}
+    write_manifest(source, {**fields, "requires_files": ["capsule.wasm"], **contract})
+    built = place.mur("build", str(source), "--output", str(project), cwd=project)
+    assert built.returncode == 0, built.stderr
+    write_manifest(capsule, manifest)
+    archive = next(project.glob("*.mur.zip"))
+    installed = place.mur("install", "--no-precompile", str(archive), cwd=capsule)
+    assert installed.returncode == 0, installed.stderr
+    (capsule / "murmur.lock").unlink()  # it names the hook alone
+    return capsule
 
 
 def test_policy_hooks_refuse_writes_to_protected_paths_and_nothing_else(
@@ -307,28 +329,13 @@ def test_tools_are_described_as_a_hook_says_at_staging(place: Place, project: Pa
 def test_a_hook_built_for_another_role_fails_at_its_first_call_and_the_session_goes_on(
     place: Place, project: Path
 ) -> None:
-    source = project / "source"
-    source.mkdir()
     archive = zipfile.ZipFile(
         next(Path(os.environ["MURMUR_TEST_ARTIFACTS"]).glob("tool-editor-*.zip"))
     )
-    (source / "capsule.wasm").write_bytes(archive.read("capsule.wasm"))
-    fields = {"name": "no-hook", "version": "0.1.0", "runtime": "hook"}
-    write_manifest(
-        source,
-        {
-            **fields,
-            "requires_files": ["capsule.wasm"],
-            "binding": "on-shell",
-            "commit_policy": "deny",
-        },
-    )
-    for arguments in (("build", str(source), "--output", str(project)), ("publish",)):
-        more = map(str, project.glob("*.mur.zip")) if arguments == ("publish",) else ()
-        done = place.mur(*arguments, *more, cwd=project)
-        assert done.returncode == 0, done.stderr
-    turns = [shell_turn("bash", "true"), {"text": "done"}]
-    ran = run(place, project / "capsule", hooked(turns, {"name": "local/no-hook"}))
+    contract = {"binding": "on-shell", "commit_policy": "deny"}
+    manifest = hooked([shell_turn("bash", "true"), {"text": "done"}], {"name": "local/no-hook"})
+    capsule = install(place, project, manifest, archive.read("capsule.wasm"), contract)
+    ran = run(place, capsule, manifest)
     assert ran.done.returncode == 0, ran.done.stderr
     denied = ran.line("call_denied")
     assert "does not export murmur:hook/lifecycle@0.9.0" in denied["reason"]
@@ -402,34 +409,22 @@ def test_a_session_is_scored_into_its_records(place: Place, project: Path) -> No
 def test_a_contract_that_no_hook_may_have_is_refused_before_anything_is_compiled(
     place: Place, project: Path, contract: Mapping[str, str], said: str
 ) -> None:
-    source = project / "hook"
-    source.mkdir()
-    (source / "capsule.wasm").write_bytes(b"\0asm\x0d\0\1\0")
-    fields = {"name": "bad-hook", "version": "0.1.0", "runtime": "hook"}
-    write_manifest(source, {**fields, "requires_files": ["capsule.wasm"], **contract})
-    built = place.mur("build", str(source), "--output", str(project), cwd=project)
-    assert built.returncode == 0, built.stderr
-    entry = {"name": "local/bad-hook"}
-    capsule = project / "capsule"
-    write_manifest(capsule, hooked([{"text": "x"}], entry))
-    archive = next(project.glob("*.mur.zip"))
-    installed = place.mur("install", "--no-precompile", str(archive), cwd=capsule)
-    assert installed.returncode == 0, installed.stderr
-    (capsule / "murmur.lock").unlink()  # it names the hook alone
+    manifest = hooked([{"text": "x"}], {"name": "local/no-hook"})
+    capsule = install(place, project, manifest, b"\0asm\x0d\0\1\0", contract)
     done = place.mur("run", "--task", "go", cwd=capsule)
     assert done.returncode == 1 and "E-IO-003" in done.stderr
-    assert "hook local/bad-hook@0.1.0 invalid config: " in done.stderr and said in done.stderr
+    assert "hook local/no-hook@0.1.0 invalid config: " in done.stderr and said in done.stderr
     assert not (capsule / "workdir").exists()
 
 
-async def _frames(url: str) -> list[str]:
-    """Every event of one task's stream, as text."""
-    client = await ClientFactory(ClientConfig(streaming=True)).create_from_url(url)
-    part = pb.Part(text="go")
-    message = pb.Message(message_id="m1", role=pb.Role.ROLE_USER, parts=[part])
-    async with client:
-        request = pb.SendMessageRequest(message=message)
-        return [str(event) async for event in client.send_message(request)]
+def _frames(url: str) -> list[str]:
+    """The lines of one task's stream, murmur's own frames among them."""
+    message = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "go"}]}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "SendStreamingMessage"}
+    body = {**call, "params": {"message": message}}
+    headers = {"A2A-Version": "1.0", HEADER: STREAM}
+    with httpx.stream("POST", url, json=body, headers=headers, timeout=60) as answer:
+        return list(answer.iter_lines())
 
 
 def test_a_hooks_artifact_is_in_the_tasks_stream_under_its_name(
@@ -441,7 +436,7 @@ def test_a_hooks_artifact_is_in_the_tasks_stream_under_its_name(
     write_manifest(project, hooked(turns, entry, lifecycle=lifecycle))
     running = place.start(cwd=project)
     try:
-        (frame,) = [each for each in asyncio.run(_frames(running.url)) if "added_lines" in each]
+        (frame,) = [each for each in _frames(running.url) if "added_lines" in each]
         assert "hook-diff-summary" in frame and "+x = 1" in frame
     finally:
         running.end()
