@@ -143,7 +143,9 @@ def prepare(launch: Launch) -> Prepared:
     )
     script = None if capsule.inference is not None else find_component(launch.directory)
     lifecycle = resolve_lifecycle(launch, capsule.lifecycle)
-    grants, warnings = entry_grants(capsule, launch.flags.context, native=any(map(_is_native, found)))
+    grants, warnings = entry_grants(
+        capsule, launch.flags.context, native=any(map(_is_native, found))
+    )
     check_staged(capsule, lifecycle.after_task)
     local = {
         entry.name: read_local_skill(entry, launch.directory)
