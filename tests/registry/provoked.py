@@ -10,6 +10,14 @@ ELSEWHERE: Final = {
         "tests/endtoend/test_doctor.py",
         "test_a_spawn_closure_is_predicted_with_e_cap_015_and_w_reg_002",
     ),
+    "E-EVAL-003": (
+        "tests/endtoend/test_eval_run.py",
+        "test_nothing_is_staged_when_a_case_cannot_be_used",
+    ),
+    "E-EVAL-004": (
+        "tests/endtoend/test_eval_run.py",
+        "test_nothing_is_staged_when_a_case_cannot_be_used",
+    ),
     "E-IDX-001": (
         "py/murmur/cli/tests/test_index_command.py",
         "test_a_file_that_cannot_be_indexed_is_e_idx_001_with_the_reason_and_no_output_is_touched",

@@ -124,6 +124,8 @@ ELSEWHERE = {
     ("trace", "rm"),
     ("eval", "show"),
     ("eval", "diff"),
+    ("eval", "run"),
+    ("eval", "case"),
     ("topology",),
     ("token",),
     ("watch",),

@@ -8,7 +8,6 @@ from typing import Final
 
 _HOSTS: Final = "WASM hosts, gateway, inference, and the drivers"
 _SESSIONS: Final = "Sessions: staging to teardown, the agent loop, shell, hooks, plans, memory"
-_TRACES: Final = "Traces, evaluation, telemetry, topology"
 _MANIFEST: Final = "The manifest, every diagnostic, --explain-scope and doctor"
 _FORMATIONS: Final = "Formations"
 _DEPLOYMENT: Final = "Deployment"
@@ -24,8 +23,6 @@ UNPROVOKED: Final[dict[str, str]] = {
     "E-DEPLOY-003": _DEPLOYMENT,
     "E-DEPLOY-004": _DEPLOYMENT,
     "E-DEPLOY-006": _DEPLOYMENT,
-    "E-EVAL-003": _TRACES,
-    "E-EVAL-004": _TRACES,
     "E-NEW-001": _SCAFFOLDING,
     "E-NEW-002": _SCAFFOLDING,
     "E-NEW-003": _SCAFFOLDING,
