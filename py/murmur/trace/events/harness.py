@@ -65,7 +65,7 @@ HARNESS_WARNING: Final = Event(
     Parent.TASK,
     "something about the program that the operator should know",
     (
-        field("code", Kind.TEXT, "the warning", "W-RUN-002", "W-SEC-031"),
+        field("code", Kind.TEXT, "the warning's code"),
         field("message", Kind.TEXT, "its text"),
     ),
 )
