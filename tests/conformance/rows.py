@@ -33,7 +33,7 @@ class Row:
     """One line of the table.
 
     `attempt` is an expression of attack.py, a shell script, or the name of a function of
-    resources.py or aftermath.py, by the `kind` of the part that it stands in.
+    rows_resources.py or surroundings.py, by the table that it stands in.
     """
 
     name: str

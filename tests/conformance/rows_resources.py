@@ -1,6 +1,6 @@
-"""Resource cases under the tight profile, and what is seen from outside once the attacks are over.
+"""Resource cases under the tight profile.
 
-spec/containment.md 26.2 and 21. A row names a function here or in aftermath.py.
+spec/containment.md 26.2 and 21. A row names a function of this module.
 """
 
 from collections.abc import Callable
