@@ -6,10 +6,8 @@ line, refusals included.
 """
 
 import asyncio
-import errno
 import hashlib
 import os
-import stat
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -25,6 +23,7 @@ from murmur.core.peer_handles import BadHandle, PeerHandles, handle_id
 from murmur.core.safefs import Root
 from murmur.door import errors, paths
 from murmur.door.envelope import encode
+from murmur.door.file_tree import list_tree
 
 _CHUNK: Final = 1 << 20
 
@@ -268,68 +267,6 @@ class Planes:
             **{name: value.encode().decode("latin-1") for name, value in more.items()},
         }
         return Response(found.data, headers=headers, media_type="application/octet-stream")
-
-
-def list_tree(root: Root, stopped: threading.Event) -> list[dict[str, Any]]:
-    """Every regular file below `root`, which is closed: path, size, mtime and hash from one open.
-
-    No link is followed or listed, and what goes away meanwhile is left out. Raises OSError.
-    """
-    entries: list[dict[str, Any]] = []
-    with root:
-        folders = [""]
-        while folders:
-            folder = folders.pop()
-            for name in _names(root, folder):
-                if stopped.is_set():
-                    raise OSError(errno.ECANCELED, "the session is ending")
-                path = f"{folder}/{name}" if folder else name
-                status = _status(root, path)
-                if status is None:
-                    continue
-                if stat.S_ISDIR(status.st_mode):
-                    folders.append(path)
-                elif stat.S_ISREG(status.st_mode):
-                    entry = _entry(root, path)
-                    if entry is not None:
-                        entries.append(entry)
-    return sorted(entries, key=lambda entry: str(entry["path"]))
-
-
-def _names(root: Root, folder: str) -> list[str]:
-    try:
-        return root.list(folder)
-    except OSError:
-        if not folder:
-            raise
-        return []
-
-
-def _status(root: Root, path: str) -> os.stat_result | None:
-    try:
-        return root.status(path)
-    except OSError:
-        return None
-
-
-def _entry(root: Root, path: str) -> dict[str, Any] | None:
-    try:
-        descriptor = root.open_file(path, os.O_RDONLY)
-    except OSError:
-        return None
-    digest = hashlib.sha256()
-    size = 0
-    with os.fdopen(descriptor, "rb", buffering=0) as file:
-        status = os.fstat(descriptor)
-        while piece := file.read(_CHUNK):
-            digest.update(piece)
-            size += len(piece)
-    return {
-        "path": path,
-        "size_bytes": size,
-        "mtime_ms": status.st_mtime_ns // 1_000_000,
-        "sha256": digest.hexdigest(),
-    }
 
 
 def _contents(opened: ExportedFile, most: int) -> _Read:
