@@ -35,7 +35,9 @@ static uint32_t sound_spec(unsigned char *room, uint32_t verb) {
   static const char strings[STRINGS] = "/bin/true\0A=1\0/work\0x";
   struct mur_text program = {0, 9}, variable = {10, 3}, folder = {14, 5}, letter = {20, 1};
   struct mur_text arguments[2] = {program, letter};
-  struct mur_tree tree = {.device = 1, .inode = 2, .source = folder, .target = folder, .flags = 1};
+  struct mur_tree trees[2] = {
+      {.device = 1, .inode = 2, .source = folder, .target = folder, .flags = 1},
+      {.source = letter, .target = folder, .flags = MUR_TREE_LINK}};
   struct mur_rule rules[2] = {{.path = folder, .access = 4},
                               {.path = program, .access = 5, .flags = 1}};
   struct mur_limit limit = {.soft = 1, .hard = 2, .resource = 0};
@@ -50,7 +52,7 @@ static uint32_t sound_spec(unsigned char *room, uint32_t verb) {
   spec.port_count = 1;
   spec.arguments = put(room, &end, arguments, 2, sizeof *arguments);
   spec.variables = put(room, &end, &variable, 1, sizeof variable);
-  spec.trees = put(room, &end, &tree, 1, sizeof tree);
+  spec.trees = put(room, &end, trees, 2, sizeof *trees);
   spec.rules = put(room, &end, rules, 2, sizeof *rules);
   spec.limits = put(room, &end, &limit, 1, sizeof limit);
   spec.strings_offset = end;
