@@ -2,14 +2,14 @@
 
 import dataclasses
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from murmur.core.diagnostics import MurmurError
-from murmur.manifest.names import is_full_name
 from murmur.store.archive import SUFFIX
 from murmur.store.component import Contracts
 from murmur.store.levels import Misfit, built_at_level, misfits, served_level
+from murmur.store.listing import Held, listing
 from murmur.store.names import FullName
 from murmur.store.stores import Store, StoredArtifact
 
@@ -39,43 +39,22 @@ class Installed:
 
 
 def installed(store: Store, platform: str, environ: Mapping[str, str]) -> list[Installed]:
-    """Every artifact in a store, by name and version. Raises OSError for a store unread."""
-    return [
-        _look(store, name, version, platform, environ) for name, version in _versions(store.root)
-    ]
+    """Every artifact in a store, by name and version, as `mur list` finds them.
+
+    Raises OSError for a store unread.
+    """
+    return [_look(store, held, platform, environ) for held in listing(store, environ)]
 
 
-def _versions(root: Path) -> Iterator[tuple[FullName, str]]:
-    for scope in _folders(root, missing_is_empty=True):
-        for name in _folders(root / scope):
-            if not is_full_name(f"{scope}/{name}"):
-                continue
-            for version in _folders(root / scope / name):
-                yield FullName.of(scope, name), version
-
-
-def _folders(path: Path, *, missing_is_empty: bool = False) -> list[str]:
+def _look(store: Store, held: Held, platform: str, environ: Mapping[str, str]) -> Installed:
     try:
-        return sorted(entry.name for entry in os.scandir(path) if entry.is_dir())
-    except FileNotFoundError:
-        if missing_is_empty:
-            return []
-        raise
-
-
-def _look(
-    store: Store, name: FullName, version: str, platform: str, environ: Mapping[str, str]
-) -> Installed:
-    try:
-        payloads = list(store.payloads(name, version))
-        found = store.find(name, version, platform)
-        if not payloads:
-            return Installed(name, version, store.label, "", (), "it holds no payload")
-        if found is None:
-            return Installed(name, version, store.label, "", (), f"no payload for {platform}")
-        return _read(found, environ)
+        found = store.find(held.name, held.version, platform)
+        if found is not None:
+            return _read(found, environ)
+        problem = f"no payload for {platform}"
     except MurmurError as refused:
-        return Installed(name, version, store.label, "", (), refused.message)
+        problem = refused.message
+    return Installed(held.name, held.version, store.label, "", (), problem)
 
 
 def _read(stored: StoredArtifact, environ: Mapping[str, str]) -> Installed:
@@ -107,7 +86,7 @@ def old_layout(stores: Sequence[Store]) -> list[str]:
         try:
             flat = [
                 store.root / name / version
-                for name in _folders(store.root, missing_is_empty=True)
+                for name in _folders(store.root)
                 for version in _folders(store.root / name)
                 if _holds_archives(store.root / name / version)
             ]
@@ -118,6 +97,14 @@ def old_layout(stores: Sequence[Store]) -> list[str]:
             for path in flat
         ]
     return lines
+
+
+def _folders(path: Path) -> list[str]:
+    """The folders in a folder; none where it is missing."""
+    try:
+        return sorted(entry.name for entry in os.scandir(path) if entry.is_dir())
+    except FileNotFoundError:
+        return []
 
 
 def _holds_archives(path: Path) -> bool:

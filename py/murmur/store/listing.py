@@ -61,7 +61,7 @@ class Held:
 def listing(store: Store, environ: Mapping[str, str] | None = None) -> list[Held]:
     """Every version in a store that has a payload, by name and then by version, oldest first.
 
-    Raises E-IO-002 and E-IO-003 for a store that is there and cannot be read.
+    Raises OSError for a store that is there and cannot be read.
     """
     found = [
         held
