@@ -87,6 +87,7 @@ def test_a_script_capsule_runs_its_component_binds_no_door_and_ends_with_it(
     start, end = script.trace()
     assert (start["event_type"], end["event_type"]) == ("session_start", "session_end")
     assert (start["model"], start["max_turns"], "model_limits" in start) == ("", None, False)
+    assert start["tools_declared"] == []
     assert end["exit_status"] == "ok"
     home = script.place.home / ".murmur"
     assert not (home / "sessions" / ready["session_id"]).exists()
@@ -155,6 +156,8 @@ def test_a_folder_without_exactly_one_component_is_e_run_004_naming_what_is_ther
         shutil.copy(component, script.project / name)
     component.unlink()
     script.write()
+    foreseen = script.place.mur("doctor", cwd=script.project)
+    assert "E-RUN-004" in foreseen.stderr, foreseen.stderr
     before = sorted(os.listdir(script.project))
     done = script.place.mur("run", "--workdir", "w", cwd=script.project)
     assert (done.returncode, done.stdout) == (1, "status:  failed\n")

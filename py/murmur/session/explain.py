@@ -38,6 +38,7 @@ from murmur.session.scope.bounds import Preview, preview_bounds
 from murmur.session.scope.model import SESSION_ID, ScopeReport
 from murmur.session.scope.report import Subject, scope_report
 from murmur.session.scope.routes import foreseen_guests
+from murmur.session.script.component import find_component
 from murmur.session.tool_programs import installed_programs
 from murmur.session.unserved import unserved, unserved_refusal
 
@@ -148,6 +149,8 @@ def _manifest_refusals(capsule: Capsule, launch: Launch, place: WorkPlace) -> It
     checks.append(partial(check_read_only, granted.read_only))
     if capsule.inference is not None:
         checks.append(partial(check_driver, capsule, launch.manifest))
+    else:
+        checks.append(partial(find_component, launch.directory))
     checks.append(partial(check_workdir, place))
     for check in checks:
         try:

@@ -207,7 +207,8 @@ def inventory(prepared: Prepared, artifacts: Mapping[str, StagedArtifact]) -> di
         if artifact.entry.name != bound and (tool := tool_of(artifact)) is not None
     ]
     tools += [shell_tool(binary) for binary in prepared.capsule.capabilities.shell_allow]
-    tools += runtime_tools(prepared.capsule)
+    if prepared.capsule.inference is not None:
+        tools += runtime_tools(prepared.capsule)
     return by_name(tools)
 
 
