@@ -105,8 +105,6 @@ def _say_removed(reading: "Reading", verbose: bool) -> None:
 
 
 def _print_table(home: "Home", listed: list[Listed], reading: "Reading", verbose: bool) -> None:
-    from murmur.running.formations import find_formations
-
     keyed = [each.record for each in listed]
     if verbose:
         keyed += [each.record for each in reading.gone]
@@ -119,6 +117,8 @@ def _print_table(home: "Home", listed: list[Listed], reading: "Reading", verbose
     else:
         emit("no running capsules")
     if formations:
+        from murmur.running.formations import find_formations
+
         emit("")
         found = find_formations(
             home, formations, [each.record for each in listed], [g.record for g in reading.gone]
