@@ -44,7 +44,7 @@ _REFUSED_KEPT: Final = 256
 # So do tasks that ended, of which a session that sleeps sees no end: the newest, in number and in
 # bytes of their texts. One that is gone is answered as one that was never held.
 ENDED_KEPT: Final = 1024
-ENDED_BYTES: Final = 32 << 20
+ENDED_BYTES: Final = 16 << 20
 
 Residue = tuple[Mapping[str, object], ...]
 

@@ -13,9 +13,10 @@ import httpx
 from tests.endtoend.capsule import Place, descendants, replay, write_manifest
 
 TASKS = int(os.environ.get("MURMUR_TASKS", "1000"))
-WARM = TASKS // 5
-# MiB that the rest of the tasks may add over all of its processes; one task's texts are 64 KiB.
-ROOM = 24
+# By then the replay of frames and the tasks that are remembered have reached their bounds.
+WARM = TASKS // 2
+# MiB that the rest of the tasks may add over all of its processes; kept, they would add 32.
+ROOM = 8
 TEXT = "x" * 32_768
 
 
