@@ -22,7 +22,7 @@ from murmur.guest.calls import CAPSULE_RUN, GuestCall, GuestFailure, Role
 from murmur.guest.client import Guests
 from murmur.guest.tests.starter import plain_starter
 
-WIT = Path(__file__).resolve().parents[2] / "wit"
+WIT = Path(__file__).absolute().parents[2] / "wit"
 TOOL = "murmur:tool/run@0.2.0#run"
 HOOK = "murmur:hook/lifecycle@0.9.0#on-task-end"
 DRIVER = "murmur:driver/process@0.4.0#describe"
