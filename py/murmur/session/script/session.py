@@ -26,7 +26,7 @@ from murmur.session.outcome import Outcome
 from murmur.session.script.interfaces import ScriptInterfaces
 from murmur.session.spawning import register
 from murmur.session.stage import Staged
-from murmur.session.start import open_trace, retain, write_session_start
+from murmur.session.trace_opening import open_trace, retain, write_session_start
 from murmur.trace.content import Capture
 from murmur.trace.writer import TraceWriter
 
