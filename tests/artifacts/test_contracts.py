@@ -31,6 +31,7 @@ ARTIFACTS: dict[str, tuple[str, set[str]]] = {
     "hook-debug": (HOOK, {HOOK}),
     "hook-diff-summary": (HOOK, {HOOK}),
     "hook-eval": (HOOK, {HOOK}),
+    "hook-grafana": (HOOK, {HOOK, HTTP}),
     "hook-memory": (HOOK, {HOOK, *RECALL}),
     "hook-protect-shell": (HOOK, {HOOK}),
     "hook-protect-tool": (HOOK, {HOOK}),

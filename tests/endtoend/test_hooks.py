@@ -5,7 +5,9 @@ import os
 import shutil
 import zipfile
 from collections.abc import Mapping, Sequence
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import httpx
@@ -456,3 +458,40 @@ def test_hooks_hear_of_a_script_capsules_session_too(place: Place, project: Path
     begun, ended = map(json.loads, lines)
     assert (begun["event"], ended["event"]) == ("session-start", "session-end")
     assert (begun["capsule_name"], ended["exit_status"]) == ("script", "ok")
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_session_is_sent_to_the_collector_that_the_hook_is_granted_alone(
+    place: Place, project: Path, listed: bool
+) -> None:
+    spans: list[bytes] = []
+
+    class Collector(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            if self.path == "/v1/traces":
+                spans.append(body)
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format: str, *arguments: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Collector) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        allow = {"allow": [address] if listed else []}
+        entry = {"name": "local/hook-grafana", "capabilities": {"network": allow}}
+        turns = [shell_turn("bash", "echo hi"), {"text": "done"}]
+        telemetry = {"otel_endpoint": address}
+        ran = run(place, project, hooked(turns, entry, observability=telemetry))
+        server.shutdown()
+    assert ran.done.returncode == 0, ran.done.stderr
+    mine = [body for body in spans if b"murmur.hook-grafana" in body]
+    if listed:
+        (body,) = mine
+        sent = json.loads(body)["resourceSpans"][0]["scopeSpans"][0]["spans"]
+        assert [span["name"] for span in sent] == ["session", "inference", "shell", "inference"]
+    else:
+        assert mine == []
+        assert "/v1/traces: " in ran.log("hook-hook-grafana.log")

@@ -17,8 +17,8 @@ if [ "${1:-}" = --force ]; then
     shift
 fi
 [ $# -gt 0 ] || set -- driver-replay tool-editor driver-anthropic driver-openai hook-compact \
-    hook-debug hook-diff-summary hook-eval hook-memory hook-protect-shell hook-protect-tool hook-regression-verifier \
-    hook-shell-desc
+    hook-debug hook-diff-summary hook-eval hook-grafana hook-memory hook-protect-shell \
+    hook-protect-tool hook-regression-verifier hook-shell-desc
 
 wasi=$("$python" -c 'import importlib.util as u; print(u.find_spec("spin_sdk").submodule_search_locations[0])')/wit/deps
 mkdir -p "$out"
@@ -38,6 +38,7 @@ for name in "$@"; do
     hook-debug) world=plain-hook package=debug_hook ;;
     hook-diff-summary) world=plain-hook package=diff_hook ;;
     hook-eval) world=plain-hook package=eval_hook ;;
+    hook-grafana) world=sending-hook package=grafana_hook ;;
     hook-memory) world=recalling-hook package=memory_hook ;;
     hook-regression-verifier) world=plain-hook package=verifier_hook ;;
     hook-shell-desc) world=plain-hook package=shell_desc_hook ;;
@@ -52,6 +53,7 @@ for name in "$@"; do
     *-hook) shared=$(ls "$root"/py/artifacts/hooking/murmur_hooking/__init__.py "$root"/py/artifacts/hooking/murmur_hooking/component.py) ;;
     esac
     case $name in
+    hook-grafana) shared="$shared $(ls "$root"/py/artifacts/guest/murmur_guest/*.py)" ;;
     hook-protect-*) shared="$(ls "$root"/py/artifacts/hooking/murmur_hooking/*.py) $(ls "$root"/py/murmur/read_only/*.py)" ;;
     esac
     sources=

@@ -1,0 +1,1 @@
+"""Sends a session to an OpenTelemetry collector."""

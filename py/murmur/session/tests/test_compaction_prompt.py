@@ -1,0 +1,42 @@
+"""The prompt for summaries, as it is read at launch. spec/sessions.md 6.4 step 4."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from murmur.core.diagnostics import MurmurError
+from murmur.manifest.parse import load_capsule
+from murmur.session.prompt import ConfiguredPrompt, read_prompt
+
+MANIFEST = """
+name: demo
+version: 0.1.0
+artifacts:
+- {{name: local/driver, version: 0.1.0, runtime: driver}}
+inference: {{model: m, driver: {{artifact: local/driver}}, compaction: {{{compaction}}}}}
+"""
+
+
+def _read(folder: Path, compaction: str) -> ConfiguredPrompt:
+    capsule = load_capsule(MANIFEST.format(compaction=compaction), "murmur.yaml").capsule
+    launch = SimpleNamespace(directory=folder, flags=SimpleNamespace(system_prompt=None))
+    return read_prompt(cast(Any, launch), capsule)
+
+
+def test_without_one_the_hooks_own_serves(tmp_path: Path) -> None:
+    assert _read(tmp_path, "").compaction is None
+
+
+def test_it_is_the_text_or_the_file_that_the_manifest_names(tmp_path: Path) -> None:
+    (tmp_path / "summary.md").write_text("shorten\n")
+    assert _read(tmp_path, "system_prompt: be brief").compaction == "be brief"
+    assert _read(tmp_path, "system_prompt_file: summary.md").compaction == "shorten\n"
+
+
+def test_a_file_that_cannot_be_read_is_refused_by_its_field(tmp_path: Path) -> None:
+    with pytest.raises(MurmurError) as refused:
+        _read(tmp_path, "system_prompt_file: missing.md")
+    assert refused.value.code == "E-RUN-009"
+    assert "inference.compaction.system_prompt_file" in refused.value.message
