@@ -5,13 +5,17 @@ makes them visible in a composed root, and not executable. spec/containment.md 1
 """
 
 import dataclasses
+import hashlib
 import os
 import signal
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
+from murmur.core.safefs import Root
+from murmur.sandbox import host_facts
 from murmur.sandbox.binaries import inside, matches
+from murmur.sandbox.host_facts import stamp
 
 _C: Final = ("cc1", "cc1plus", "as", "ld", "collect2")
 _CPLUSPLUS: Final = ("cc1plus", "as", "ld", "collect2")
@@ -46,13 +50,13 @@ class Compilers:
 
 
 def examine_compilers(
-    located: Mapping[str, str], folders: Iterable[str], search: str
+    located: Mapping[str, str], folders: Iterable[str], search: str, facts: Root | None = None
 ) -> Compilers:
     """Asks every known driver among `located` (canonical paths by allowlist name).
 
     `folders` are the directories whose programs may be executed, `search` the operator's PATH, in
     which a driver looks for what it names without a directory. A helper that does not exist is
-    nobody's loss.
+    nobody's loss. Answers are kept in `facts` where every helper is there to be looked at again.
     """
     uncovered: list[Uncovered] = []
     unprobed: list[Unprobed] = []
@@ -60,15 +64,49 @@ def examine_compilers(
     for driver, helpers in DRIVERS.items():
         if driver not in located:
             continue
-        for index, helper in enumerate(helpers):
-            answer, reason = _ask(located[driver], helper, search)
-            if reason:
-                unprobed.append(Unprobed(driver, helpers[index:], reason))
-                break
-            path = _location(answer, search)
+        locations, failed = _answers(driver, located[driver], helpers, search, facts)
+        if failed is not None:
+            unprobed.append(failed)
+        for helper, path in locations.items():
             if path and path not in located.values() and not inside(path, granted):
                 uncovered.append(Uncovered(driver, helper, path))
     return Compilers(tuple(uncovered), tuple(unprobed))
+
+
+def _answers(
+    driver: str, path: str, helpers: Sequence[str], search: str, facts: Root | None
+) -> tuple[dict[str, str], Unprobed | None]:
+    """Where each helper of the driver at `path` is, empty for one that does not exist; and what
+    could not be asked."""
+    told = os.fsencode("\0".join(("compiler", path, search, *helpers)))
+    record = hashlib.sha256(told).hexdigest() + ".json"
+    if facts is not None and (kept := _kept(host_facts.load(facts, record), path)) is not None:
+        return kept, None
+    found: dict[str, str] = {}
+    for index, helper in enumerate(helpers):
+        answer, reason = _ask(path, helper, search)
+        if reason:
+            return found, Unprobed(driver, tuple(helpers[index:]), reason)
+        found[helper] = _location(answer, search)
+    if facts is not None and all(found.values()):
+        rows = {helper: [each, stamp(each)] for helper, each in found.items()}
+        host_facts.store(facts, record, {"driver": stamp(path), "helpers": rows})
+    return found, None
+
+
+def _kept(record: Any, path: str) -> dict[str, str] | None:
+    """The locations in a record, if driver and helpers look as they did."""
+    try:
+        if record is None or record["driver"] != stamp(path):
+            return None
+        rows = {
+            str(helper): (str(each), then) for helper, (each, then) in record["helpers"].items()
+        }
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    if any(stamp(each) != then for each, then in rows.values()):
+        return None
+    return {helper: each for helper, (each, _) in rows.items()}
 
 
 def _ask(driver: str, helper: str, search: str) -> tuple[str, str]:

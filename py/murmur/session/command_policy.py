@@ -1,12 +1,9 @@
 """What the commands of a staged session may do, decided before the first of them."""
 
-import contextlib
 import dataclasses
 import os
-from collections.abc import Iterator
 
 from murmur.core.diagnostics import error
-from murmur.core.safefs import Root, open_root
 from murmur.sandbox import identity
 from murmur.sandbox.egress.name_service import resolv_conf
 from murmur.sandbox.needs import ToolProgram
@@ -15,6 +12,7 @@ from murmur.sandbox.policy import CommandPolicy, Folders, derive
 from murmur.sandbox.widening import UnusableGrant
 from murmur.session.demands import command_demands, unusable_grant
 from murmur.session.entrypoints import DEFAULT_PATH
+from murmur.session.host_facts import host_facts
 from murmur.session.native_tools import program_paths
 from murmur.session.stage import Staged
 from murmur.session.tool_programs import tool_programs
@@ -47,7 +45,7 @@ def command_policy(staged: Staged) -> CommandPolicy:
             identity=_identity(staged) if demands.sealed else "",
             resolv_conf=_resolv_conf(staged),
         )
-        with host_facts(staged) as facts:
+        with host_facts(launch.home, staged.prepared.home_inside, create=True) as facts:
             return derive(
                 staged.containment.reading,
                 folders,
@@ -100,24 +98,3 @@ def _resolv_conf(staged: Staged) -> str:
     with directories.runtime_root.sub(identity.FOLDER, create=True, mode=0o700) as folder:
         folder.write_atomic("resolv.conf", resolv_conf().encode(), mode=0o644)
     return str(directories.runtime / identity.FOLDER / "resolv.conf")
-
-
-@contextlib.contextmanager
-def host_facts(staged: Staged) -> Iterator[Root | None]:
-    """Where facts on interpreters are kept between sessions; None where they cannot be kept.
-
-    None as well with a home in the work folder: a command could write there what the next session
-    grants.
-    """
-    if staged.prepared.home_inside:
-        yield None
-        return
-    with contextlib.ExitStack() as held:
-        facts = None
-        try:
-            home = held.enter_context(open_root(staged.prepared.launch.home.root))
-            facts = held.enter_context(home.sub("host_facts", create=True))
-            os.fchmod(facts.fileno(), 0o700)
-        except OSError:
-            facts = None
-        yield facts

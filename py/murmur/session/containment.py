@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from murmur.core.diagnostics import Diagnostic, MurmurError, error, warning
+from murmur.core.safefs import Root
 from murmur.manifest.capsule import Capsule
 from murmur.manifest.grants import Containment as ClassName
 from murmur.manifest.session import Lifecycle
@@ -26,6 +27,7 @@ from murmur.sandbox.probe import (
 from murmur.session.directories import WorkPlace
 from murmur.session.entrypoints import DEFAULT_PATH, Search, compiler_warnings, script_refusal
 from murmur.session.floors import Floor, can_start_commands, weaker
+from murmur.session.host_facts import host_facts
 from murmur.session.launch import Launch
 from murmur.session.prepare import Prepared
 
@@ -81,14 +83,16 @@ def decide_containment(prepared: Prepared) -> Containment:
     E-CAP-006 for scripts that a composed root could not start, and E-CAP-005 for a capsule that can
     start commands on a host that cannot give them a network namespace.
     """
-    found = read_containment(
-        prepared.capsule,
-        prepared.floor,
-        prepared.lifecycle,
-        home_inside=prepared.home_inside,
-        search=search_of(prepared.launch, prepared.place),
-        native=prepared.has_native,
-    )
+    with host_facts(prepared.launch.home, prepared.home_inside, create=False) as facts:
+        found = read_containment(
+            prepared.capsule,
+            prepared.floor,
+            prepared.lifecycle,
+            home_inside=prepared.home_inside,
+            search=search_of(prepared.launch, prepared.place),
+            native=prepared.has_native,
+            facts=facts,
+        )
     if found.refusals:
         raise found.refusals[0]
     return found
@@ -117,10 +121,12 @@ def read_containment(
     home_inside: bool,
     search: Search,
     native: bool = False,
+    facts: Root | None = None,
 ) -> Containment:
     """Reads the host once and decides; what a launch would be refused for is data here.
 
     `home_inside` says whether `~/.murmur` lies in the workdir, `native` whether a tool is native.
+    `facts` is where what compilers answer is kept.
     """
     return contain(
         _read(),
@@ -130,6 +136,7 @@ def read_containment(
         home_inside=home_inside,
         search=search,
         native=native,
+        facts=facts,
     )
 
 
@@ -142,9 +149,9 @@ def contain(
     home_inside: bool,
     search: Search,
     native: bool = False,
+    facts: Root | None = None,
 ) -> Containment:
-    """The decision for a host as it was read; `home_inside` and `native` as in
-    `read_containment`."""
+    """The decision for a host as it was read; the rest as in `read_containment`."""
     reading, missing = host.reading, host.missing
     tier = applied_tier(reading, sealed=floor.declared == "sealed")
     achieved = CLASS_OF[tier]
@@ -162,7 +169,7 @@ def contain(
     scripts = None
     if floor.declared == "sealed":
         scripts = script_refusal(capsule, search)
-        warnings += compiler_warnings(capsule, search)
+        warnings += compiler_warnings(capsule, search, facts)
     return Containment(
         helper=host.helper,
         reading=reading,

@@ -8,6 +8,7 @@ import os
 from typing import Final
 
 from murmur.core.diagnostics import Diagnostic, MurmurError, error, warning
+from murmur.core.safefs import Root
 from murmur.manifest.capsule import Capsule
 from murmur.sandbox.binaries import matches
 from murmur.sandbox.compilers import examine_compilers
@@ -48,10 +49,10 @@ def script_refusal(capsule: Capsule, search: Search) -> MurmurError | None:
     return error("E-CAP-006", entries=", ".join(map(str, found))) if found else None
 
 
-def compiler_warnings(capsule: Capsule, search: Search) -> list[Diagnostic]:
+def compiler_warnings(capsule: Capsule, search: Search, facts: Root | None) -> list[Diagnostic]:
     """W-SEC-012 per helper without a grant, W-SEC-029 per driver that could not be asked."""
     located = search.locate(capsule.capabilities.shell_allow)
-    found = examine_compilers(located, _folders(capsule), search.path)
+    found = examine_compilers(located, _folders(capsule), search.path, facts)
     return [
         *(
             warning("W-SEC-012", binary=each.driver, helper=f"{each.helper} ({each.path})")

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from murmur.core.config import HostPath
+from murmur.core.safefs import Root, open_root
 from murmur.manifest.grants import InterpreterDirectory, InterpreterRuntime
 from murmur.sandbox.compilers import examine_compilers
 from murmur.sandbox.credential_locations import is_credential_location
@@ -158,6 +159,35 @@ def test_a_helper_is_covered_by_a_grant_or_an_entry_and_not_by_lying_under_usr(
     assert examine_compilers(located, (str(helpers),), "/nowhere").uncovered == ()
     listed = {"gcc": driver, "as": str(helpers / "as")}
     assert [each.helper for each in examine_compilers(listed, (), "").uncovered] == ["cc1"]
+
+
+def test_a_drivers_answers_are_kept_until_it_or_a_helper_changes(tmp_path: Path) -> None:
+    helpers = tmp_path / "lib"
+    for name in ("cc1plus", "as", "ld", "collect2"):
+        script(helpers, name, "#!/bin/sh")
+    asked = tmp_path / "asked"
+    driver = script(
+        tmp_path / "bin", "g++", f"#!/bin/sh\necho x >> {asked}\necho {helpers}/${{1#*=}}"
+    )
+    (tmp_path / "facts").mkdir()
+
+    def count(facts: Root) -> int:
+        before = asked.read_text().count("x") if asked.exists() else 0
+        found = examine_compilers({"g++": driver}, (), "/nowhere", facts)
+        assert [each.helper for each in found.uncovered] == ["cc1plus", "as", "ld", "collect2"]
+        return asked.read_text().count("x") - before
+
+    with open_root(tmp_path / "facts") as facts:
+        assert [count(facts) for _ in range(3)] == [4, 0, 0]
+        script(helpers, "ld", "#!/bin/sh\ntrue")
+        assert [count(facts) for _ in range(2)] == [4, 0]
+        (name,) = facts.list()
+        for damage in (b"", b"{}", facts.read_bytes(name).replace(b"/lib/as", b"/lib/ld")):
+            facts.write_atomic(name, damage)
+            assert count(facts) == 4
+        (helpers / "collect2").rename(helpers / "gone")
+        script(helpers, "collect2", "#!/bin/sh")
+        assert count(facts) == 4
 
 
 @pytest.mark.parametrize(
