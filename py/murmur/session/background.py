@@ -171,8 +171,12 @@ class Background:
     def _watch(self, detached: Detached) -> None:
         """Reads one command to its end, in its own thread."""
         result = None
-        while result is None:
-            result = detached.running.wait(_TURN_S)
+        try:
+            while result is None:
+                result = detached.running.wait(_TURN_S)
+        except Exception as fault:
+            why = f"it could not be waited for: {type(fault).__name__}: {fault}"
+            result = CommandResult(-1, b"", b"", detached.elapsed_ms, set_up_failure=why)
         detached.output.close()
         with self._lock:
             detached.result = result

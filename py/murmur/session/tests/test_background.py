@@ -222,6 +222,20 @@ def test_the_end_of_the_session_accounts_for_every_command_once(
     assert len(yard.lines("shell_abandoned")) == 2
 
 
+def test_a_fault_in_waiting_is_told_as_one(yard: Yard) -> None:
+    detached = yard.start("sleep 30")
+
+    def broken(timeout: float | None = None) -> None:
+        raise OSError("the pipe is gone")
+
+    detached.running.wait = broken  # type: ignore[method-assign]
+    _ended(detached)
+    shown = json.loads(yard.ask("status").text)
+    assert (shown["exit_code"], shown["status"]) == (-1, "error")
+    assert "the pipe is gone" in shown["wait_error"]
+    assert yard.lines("shell_completed")[0]["status"] == "error"
+
+
 def test_a_log_beyond_its_bound_is_cut_and_says_so(yard: Yard) -> None:
     small = dataclasses.replace(yard, limit=100)
     detached = small.start("head -c 5000 /dev/zero | tr '\\0' x; echo end")
