@@ -150,3 +150,17 @@ def test_the_files_of_a_running_capsule_are_listed_and_read_while_it_works(
         assert '"planes":["files"]' in card
     finally:
         running.end(signal.SIGKILL)
+
+
+def test_a_door_bound_elsewhere_is_reached_at_localhost_too(place: Place, project: Path) -> None:
+    write_manifest(project, replay([{"text": "late", "delay_ms": 60_000}]))
+    running = place.start("--task", "go", "--bind", "127.0.0.2", cwd=project)
+    try:
+        port = running.ready["url"].removeprefix("localhost:")
+        for host in ("127.0.0.1", "127.0.0.2"):
+            answer = httpx.get(f"http://{host}:{port}/.well-known/agent-card.json")
+            assert answer.status_code == 200
+        listed = place.mur("ps", cwd=project).stdout
+        assert f"{running.ready['session_id']}  scripted@0.1.0            running" in listed
+    finally:
+        running.end(signal.SIGKILL)

@@ -211,20 +211,18 @@ async def _serve(
         worker = closing.enter_context(ThreadPoolExecutor(1, thread_name_prefix="murmur-tasks"))
         worker.submit(_warm, guests)
 
-        listener: socket.socket | None = None
+        listeners: list[socket.socket] = []
 
         def bind_door() -> str:
-            nonlocal listener
-            listener = closing.enter_context(bind_door_of(staged))
-            return door_address(listener)
+            listeners.extend(map(closing.enter_context, bind_door_of(staged)))
+            return door_address(listeners[0])
 
         session = launch(staged, guests, gateway, bind_door)
-        assert listener is not None
         door: DoorServer | None = None
         try:
             stopping.attach(loop, session.stop)
             _arm_deadline(session, loop, stopping)
-            door = await open_door(session, listener, door_address(listener))
+            door = await open_door(session, listeners, door_address(listeners[0]))
             outcome = await loop.run_in_executor(worker, run_tasks, session)
         finally:
             outcome = await loop.run_in_executor(worker, end_session, session, outcome)

@@ -17,14 +17,15 @@ if TYPE_CHECKING:
     from murmur.session.start import Session
 
 
-def bind_door_of(staged: "Staged") -> "socket.socket":
-    """Binds the door. Raises E-RUN-010; warns W-SEC-032 for a public door off loopback."""
-    from murmur.door.bind import bind
+def bind_door_of(staged: "Staged") -> "list[socket.socket]":
+    """Binds the door, on `localhost` too. Raises E-RUN-010; warns W-SEC-032 for a public door off
+    loopback."""
+    from murmur.door.bind import bind_both
     from murmur.door.exposure import exposure
 
     flags = staged.prepared.launch.flags
     network = staged.capsule.network
-    listener = bind(flags.bind, network.internal_port)
+    listener, beside = bind_both(flags.bind, network.internal_port)
     found = exposure(
         flags.bind,
         staged.prepared.lifecycle.task_acceptance,
@@ -32,10 +33,10 @@ def bind_door_of(staged: "Staged") -> "socket.socket":
     )
     if found is not None:
         report(found)
-    return listener
+    return [listener] if beside is None else [listener, beside]
 
 
-async def open_door(session: "Session", listener: "socket.socket", url: str) -> "DoorServer":
+async def open_door(session: "Session", listeners: "list[socket.socket]", url: str) -> "DoorServer":
     """Serves the door, writes the running record, prints where the capsule is."""
     from murmur.core.tasks import Acceptance
     from murmur.door.card import CardFacts
@@ -64,7 +65,8 @@ async def open_door(session: "Session", listener: "socket.socket", url: str) -> 
         conversation_mode=staged.prepared.lifecycle.conversation,
     )
     control = _control(session)
-    door = DoorServer(session.board, card, listener, tokens, _planes(session), control)
+    listener, *beside = listeners
+    door = DoorServer(session.board, card, listener, tokens, _planes(session), control, *beside)
     await door.start()
     _write_record(staged, url, tokens)
     _announce(staged, url, tokens is not None)

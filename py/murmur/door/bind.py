@@ -11,6 +11,9 @@ from murmur.core.diagnostics import MurmurError, error
 DEFAULT_HOST: Final = "127.0.0.1"
 
 _BACKLOG: Final = 128
+_PICKS: Final = 16
+# Linux hands IPv4 to a socket on the IPv6 wildcard too.
+_ON_LOCALHOST: Final = (DEFAULT_HOST, "0.0.0.0", "::")
 
 
 def bind(host: str = DEFAULT_HOST, port: int | None = None) -> sockets.socket:
@@ -41,6 +44,38 @@ def bind(host: str = DEFAULT_HOST, port: int | None = None) -> sockets.socket:
         listener.setblocking(False)
         on_failure.pop_all()
     return listener
+
+
+def bind_beside(listener: sockets.socket) -> sockets.socket | None:
+    """A second socket on 127.0.0.1 and the same port, where the first cannot be reached so.
+
+    The door is recorded and given to the capsule as `localhost:<port>` whatever it is bound to:
+    nobody else may answer there, who would be sent the session's tokens. None where the first
+    listens there itself, and on a machine without that address. Raises E-RUN-010 when the port is
+    taken there.
+    """
+    host, port = listener.getsockname()[:2]
+    if host in _ON_LOCALHOST:
+        return None
+    try:
+        return bind(DEFAULT_HOST, port)
+    except MurmurError as refused:
+        if refused.code == "E-RUN-010":
+            raise
+        return None
+
+
+def bind_both(host: str, port: int | None) -> tuple[sockets.socket, sockets.socket | None]:
+    """`bind` and `bind_beside`; a port that the system picked is picked again when it is taken."""
+    for left in reversed(range(_PICKS)):
+        listener = bind(host, port)
+        try:
+            return listener, bind_beside(listener)
+        except MurmurError:
+            listener.close()
+            if port or not left:
+                raise
+    raise AssertionError("the last pick returns or raises")
 
 
 def door_address(listener: sockets.socket) -> str:

@@ -37,12 +37,14 @@ class DoorServer:
         tokens: DoorTokens | None = None,
         planes: Planes | None = None,
         control: ControlSurface | None = None,
+        beside: sockets.socket | None = None,
     ) -> None:
+        """`beside` is a second listening socket, owned like the first."""
         self._app = DoorApp(board, card, tokens, planes, control)
         self._planes = planes
-        self._socket = socket
+        self._sockets = [socket] if beside is None else [socket, beside]
         self._state = ServerState()
-        self._server: asyncio.Server | None = None
+        self._servers: list[asyncio.Server] = []
         self._closed = asyncio.Event()
 
     @property
@@ -75,13 +77,15 @@ class DoorServer:
         config.load()
         loop = asyncio.get_running_loop()
         no_state: dict[str, Any] = {}
-        self._server = await loop.create_server(
-            lambda: DoorConnection(config, self._state, no_state, loop), sock=self._socket
-        )
+        for socket in self._sockets:
+            server = await loop.create_server(
+                lambda: DoorConnection(config, self._state, no_state, loop), sock=socket
+            )
+            self._servers.append(server)
 
     async def serve(self) -> None:
         """Starts, and returns once `close` is done."""
-        if self._server is None:
+        if not self._servers:
             await self.start()
         await self._closed.wait()
 
@@ -92,9 +96,10 @@ class DoorServer:
         """
         if self._closed.is_set():
             return
-        if self._server is not None:
-            self._server.close()
-        self._socket.close()
+        for server in self._servers:
+            server.close()
+        for socket in self._sockets:
+            socket.close()
         if self._planes is not None:
             self._planes.close()
         self._app.calls.end_streams()

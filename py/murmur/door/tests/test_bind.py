@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from murmur.core.diagnostics import MurmurError
-from murmur.door.bind import bind, door_address, is_loopback
+from murmur.door.bind import bind, bind_beside, bind_both, door_address, is_loopback
 
 
 def test_without_a_port_the_system_picks_one_on_the_loopback_address() -> None:
@@ -35,6 +35,25 @@ def test_an_address_that_is_not_this_machine_s_is_refused() -> None:
 def test_under_a_wide_bind_the_address_still_says_localhost() -> None:
     with bind("0.0.0.0") as listener:
         assert door_address(listener).startswith("localhost:")
+
+
+def test_whatever_it_is_bound_to_the_door_answers_at_localhost_too() -> None:
+    listener, beside = bind_both("127.0.0.2", None)
+    assert beside is not None
+    with listener, beside:
+        assert beside.getsockname() == ("127.0.0.1", listener.getsockname()[1])
+    for covering in ("127.0.0.1", "0.0.0.0"):
+        with bind(covering) as listener:
+            assert bind_beside(listener) is None
+
+
+def test_nobody_else_may_answer_where_the_door_is_said_to_be() -> None:
+    with bind() as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(MurmurError) as refusal:
+            bind_both("127.0.0.2", port)
+        assert refusal.value.code == "E-RUN-010"
+        bind("127.0.0.2", port).close()  # The first was let go.
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "[::1]", "localhost"])
