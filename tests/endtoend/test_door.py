@@ -164,3 +164,32 @@ def test_a_door_bound_elsewhere_is_reached_at_localhost_too(place: Place, projec
         assert f"{running.ready['session_id']}  scripted@0.1.0            running" in listed
     finally:
         running.end(signal.SIGKILL)
+
+
+def test_a_peer_s_task_is_let_in_by_consent_alone_and_keeps_its_class(
+    place: Place, project: Path
+) -> None:
+    peer = {"x-murmur-task-origin": "peer", "x-murmur-task-trust": "trusted", "a2a-version": "1.0"}
+    message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "from a peer"}]}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}}
+    for accept in (False, True):
+        folder = project / str(accept)
+        exports = {"peer_tasks": {"accept": accept}}
+        write_manifest(folder, replay([{"text": "ok"}], exports=exports, lifecycle=SERVING))
+        running = place.start(cwd=folder)
+        try:
+            card = httpx.get(f"{running.url}/.well-known/agent-card.json").text
+            assert f'"peerTasks":{str(accept).lower()}' in card
+            answer = httpx.post(running.url, json=body, headers=peer)
+            if not accept:
+                assert answer.status_code == 403
+                assert answer.json()["error"] == "peer_not_accepted"
+                continue
+            started = running.wait_for("task_start")
+            assert (started["origin"], started["trust"], started["lane"]) == (
+                "peer",
+                "trusted",
+                "peer",
+            )
+        finally:
+            running.end()
