@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from murmur.store.tests.components import manifest, raw_zip
+from murmur.store.tests.components import manifest, native_zip, raw_zip
 from tests.endtoend.capsule import Place, alive, descendants, read_trace, replay, write_manifest
 from tests.probes.building import probe
 
@@ -184,6 +184,20 @@ def test_a_component_that_does_not_compile_is_e_run_001_before_anything_is_made(
     (script.project / "capsule.wasm").write_bytes(b"\0asm\x0d\0\1\0garbage")
     done = script.run()
     assert done.returncode == 1 and "error[E-RUN-001]: capsule.wasm" in done.stderr, done.stderr
+    assert sorted(os.listdir(script.project)) == ["capsule.wasm", "murmur.yaml", "w"]
+
+
+def test_a_gateway_on_a_native_tool_is_e_cap_017_and_nothing_is_made(
+    script: Script, tmp_path: Path
+) -> None:
+    archive = tmp_path / "my-native-0.1.0.mur.zip"
+    archive.write_bytes(native_zip())
+    script.place.mur("publish", str(archive), cwd=tmp_path)
+    gateway = {"endpoint": "https://api.example.com", "keyless": True}
+    native = {"name": "local/my-native", "version": "0.1.0", "gateway": gateway}
+    done = script.run(artifacts=[native])
+    assert (done.returncode, done.stdout) == (1, "status:  failed\n")
+    assert "error[E-CAP-017]: local/my-native@0.1.0 is a native tool" in done.stderr, done.stderr
     assert sorted(os.listdir(script.project)) == ["capsule.wasm", "murmur.yaml", "w"]
 
 

@@ -46,6 +46,10 @@ ELSEWHERE: Final = {
         "tests/endtoend/test_providers.py",
         "test_a_refused_key_ends_the_launch_with_e_run_027_and_then_e_run_040",
     ),
+    "E-CAP-017": (
+        "tests/endtoend/test_scripts.py",
+        "test_a_gateway_on_a_native_tool_is_e_cap_017_and_nothing_is_made",
+    ),
     "E-RUN-002": (
         "tests/endtoend/test_scripts.py",
         "test_an_import_that_is_not_linked_is_e_run_002_naming_it",

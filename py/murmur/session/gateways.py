@@ -62,8 +62,9 @@ def resolve_gateways(
 ) -> tuple[dict[str, EntryGateway], list[Diagnostic]]:
     """The gateways by full name, the configured driver's first, then by name.
 
-    Raises E-RUN-025 for an artifact that says no header for the key, E-CAP-018 and E-MAN-003 for a
-    key that cannot be had, and E-CAP-018 for a driver that needs a gateway and has none.
+    Raises E-CAP-017 for a native tool, E-RUN-025 for an artifact that says no header for the key,
+    E-CAP-018 and E-MAN-003 for a key that cannot be had, and E-CAP-018 for a driver that needs a
+    gateway and has none.
     """
     entry_of_driver = prepared.capsule.driver_entry
     driver = entry_of_driver.name if entry_of_driver is not None else None
@@ -99,6 +100,8 @@ def _resolve(
     metered: bool,
 ) -> tuple[EntryGateway, tuple[Diagnostic, ...]]:
     assert entry.gateway is not None
+    if manifest.execution == "native":
+        raise error("E-CAP-017", artifact=entry.label)
     launch = prepared.launch
     field: Path = ("artifacts", index, "gateway", "api_key")
     auth = upstream_auth_of(manifest, entry.label)

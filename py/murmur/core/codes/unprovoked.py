@@ -15,7 +15,6 @@ _SCAFFOLDING: Final = "Scaffolding capsules and formations"
 _DELEGATION: Final = "Delegation"
 
 UNPROVOKED: Final[dict[str, str]] = {
-    "E-CAP-017": _HOSTS,
     "E-CAP-019": _HOSTS,
     "E-CAP-021": _HOSTS,
     "E-CFG-001": _SCAFFOLDING,

@@ -104,8 +104,8 @@ class Management:
                 for result in search(offers_in(store), query, self._origins.platform, _MOST_FOUND):
                     if result.choice.version is not None and self._covers(result.offer.name):
                         found.append((result.offer.name, result.choice.version))
-        except MurmurError as refused:
-            return Err(refused.message)
+        except (MurmurError, OSError) as failure:
+            return Err(f"the stores cannot be read: {failure}")
         summaries = []
         for name, version in dict(reversed(found)).items():  # the project's own come first
             stored = next(
@@ -187,12 +187,12 @@ class Management:
         try:
             full = granted_name(self._grant, name)
             removed = unpin(self._project, full, full.text in self._declared)
+            if removed and self._installed.pop(full.text, None) is not None:
+                remove_artifact(self._staged.directories.runtime_root, full.name)
         except NotGranted as refused:
             return Err(str(refused))
-        except MurmurError as failure:
+        except (MurmurError, OSError) as failure:
             return Err(f"{PREFIX}{failure}")
-        if removed and self._installed.pop(full.text, None) is not None:
-            remove_artifact(self._staged.directories.runtime_root, full.name)
         return Ok(removed)
 
     def _diagnostics(self) -> Answer:
