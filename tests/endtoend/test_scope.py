@@ -169,12 +169,8 @@ def _unset_key(manifest: dict[str, Any]) -> None:
     manifest["artifacts"][0]["gateway"] = gateway
 
 
-def _hook(manifest: dict[str, Any]) -> None:
-    manifest["artifacts"].append({"name": "local/h", "version": "1", "runtime": "hook"})
-
-
-def _threaded(manifest: dict[str, Any]) -> None:
-    manifest["lifecycle"] = {"conversation": "threaded"}
+def _spend(manifest: dict[str, Any]) -> None:
+    manifest["inference"]["max_session_tokens"] = 1000
 
 
 @pytest.mark.parametrize(
@@ -186,8 +182,7 @@ def _threaded(manifest: dict[str, Any]) -> None:
         pytest.param(_executes, "E-CAP-003", "workdir_exec", id="workdir exec"),
         pytest.param(_sealed, "E-CAP-003", "class sealed", id="floor"),
         pytest.param(_no_driver, "E-RUN-005", "inference.driver.artifact", id="driver"),
-        pytest.param(_hook, "E-IO-003", "artifacts[2].runtime: hook", id="hook"),
-        pytest.param(_threaded, "E-IO-003", "lifecycle.conversation", id="conversation"),
+        pytest.param(_spend, "E-IO-003", "inference.max_session_tokens", id="not served"),
     ],
 )
 def test_what_a_launch_is_refused_for_is_reported_with_exit_0(
