@@ -233,7 +233,7 @@ MEMORY = {
 
 def test_a_task_begins_with_what_its_conversation_remembers(place: Place, project: Path) -> None:
     first = replay([{"text": "the port is 4711"}], name="recalls")
-    context = f"ctx_{project.parent.name}"
+    context = f"ctx_{os.getpid()}"
     run(place, project, first, "--context", context)
     turns = [
         {"when": {"newest": "go"}, "text": "seeded"},
