@@ -25,6 +25,10 @@ _LONGEST_DEADLINE = 315_360_000
 
 @click.command("run", help="Run a capsule: its agent, its tools, its door.")
 @click.option("--manifest", default="murmur.yaml", show_default=True, help="The capsule manifest.")
+@click.option(
+    "--capsule", default=None, metavar="NAME", help="Run an installed capsule, <scope>/<name>."
+)
+@click.option("--capsule-version", default=None, metavar="VERSION", help="Its version.")
 @click.option("--task", default=None, help="The task: text, or the path of a file that holds it.")
 @click.option(
     "--workdir", default=None, help="The work folder.  [default: <manifest-dir>/workdir/<session>]"
@@ -75,8 +79,12 @@ _LONGEST_DEADLINE = 315_360_000
     is_flag=True,
     help="Print what the capsule would be granted and how it is contained; launch nothing.",
 )
+@click.pass_context
 def command(
+    ctx: click.Context,
     manifest: str,
+    capsule: str | None,
+    capsule_version: str | None,
     task: str | None,
     workdir: str | None,
     bind: str,
@@ -97,6 +105,7 @@ def command(
 ) -> int:
     started = time.monotonic()
     _check_forget(forget_session, context, resume)
+    _check_capsule(ctx, capsule, capsule_version)
     forbid_reading()
     keep_lost_lines(None)
     stopping = Stopping()
@@ -126,6 +135,8 @@ def command(
                 forget_session=forget_session,
                 deadline=deadline,
                 deadline_at_ms=deadline_at_ms,
+                capsule=capsule,
+                capsule_version=capsule_version,
             )
             if zygote is None:
                 from murmur.cli.explaining import print_scope
@@ -144,6 +155,15 @@ def command(
         for found in outcome.errors:
             report(found)
         return outcome.exit_code if stopping.signalled is None else stopping.signalled
+
+
+def _check_capsule(ctx: click.Context, capsule: str | None, version: str | None) -> None:
+    """Usage errors: an installed capsule is named whole, and has no manifest of its own here."""
+    if (capsule is None) != (version is None):
+        raise click.UsageError("--capsule and --capsule-version go together")
+    given = ctx.get_parameter_source("manifest")
+    if capsule is not None and given is not click.core.ParameterSource.DEFAULT:
+        raise click.UsageError("--capsule and --manifest name two capsules; pass one of them")
 
 
 def _check_forget(forget_session: bool, context: str | None, resume: str | None) -> None:

@@ -150,7 +150,7 @@ def _manifest_refusals(capsule: Capsule, launch: Launch, place: WorkPlace) -> It
     if capsule.inference is not None:
         checks.append(partial(check_driver, capsule, launch.manifest))
     else:
-        checks.append(partial(find_component, launch.directory))
+        checks.append(partial(find_component, launch))
     checks.append(partial(check_workdir, place))
     for check in checks:
         try:

@@ -17,7 +17,10 @@ from murmur.core.home import Home, find_home
 from murmur.core.regular import read_regular_text
 from murmur.session.deadline import Deadline, earliest_deadline
 from murmur.session.directories import work_place
+from murmur.session.package import Package, find_package
 from murmur.session.resume import Mode, Resumed, find_resumed
+from murmur.store.archive import MANIFEST
+from murmur.store.lock import lock_path
 
 _LARGEST: Final = 4 << 20
 
@@ -43,6 +46,8 @@ class Flags:
     forget_session: bool = False
     deadline: int | None = None
     deadline_at_ms: int | None = None
+    capsule: str | None = None
+    capsule_version: str | None = None
     writes_lock: bool = True
 
 
@@ -50,7 +55,8 @@ class Flags:
 class Launch:
     """Everything that decides a run. `started` is a monotonic moment in seconds.
 
-    `resumed` is the session that `--resume` continues, `deadline` the one that binds.
+    `resumed` is the session that `--resume` continues, `deadline` the one that binds; `package` is
+    the installed capsule of `--capsule`, and `manifest` an entry of it then.
     """
 
     flags: Flags
@@ -61,6 +67,8 @@ class Launch:
     started: float
     resumed: Resumed | None = None
     deadline: Deadline | None = None
+    package: Package | None = None
+    base: Path = Path()
 
     @property
     def context_id(self) -> str | None:
@@ -69,8 +77,25 @@ class Launch:
 
     @property
     def directory(self) -> Path:
-        """The manifest's directory: it holds murmur.lock, the project store and the workdir."""
-        return self.manifest.parent
+        """Where murmur.lock, the project store and the workdir are: the manifest's directory.
+
+        Of an installed capsule, which has no lock, the `--workdir` or the current directory.
+        """
+        return self.manifest.parent if self.package is None else self.base
+
+    @property
+    def lock_file(self) -> Path | None:
+        """The lock that pins the artifacts; None for an installed capsule."""
+        return None if self.package is not None else lock_path(self.directory)
+
+    def read_named(self, path: str, largest: int) -> str:
+        """The text of a file that the manifest names. Raises OSError and UnicodeDecodeError.
+
+        A relative path starts from the manifest: its folder, or its own package.
+        """
+        if self.package is not None and not os.path.isabs(path):
+            return self.package.text(os.path.normpath(path))
+        return read_regular_text(self.directory / path, largest)
 
 
 def read_manifest(manifest: Path) -> str:
@@ -101,6 +126,8 @@ def read_launch(flags: Flags, environ: Mapping[str, str], started: float | None 
     """
     began = time.monotonic() if started is None else started
     home = find_home(environ)
+    if flags.capsule is not None:
+        return _read_installed(flags, environ, home, began)
     manifest = _absolute(flags.manifest)
     resumed = _resumed(flags, home, manifest.parent)
     variables = with_dotenv(environ, manifest.parent) if flags.env_file else dict(environ)
@@ -114,6 +141,31 @@ def read_launch(flags: Flags, environ: Mapping[str, str], started: float | None 
         started=began,
         resumed=resumed,
         deadline=earliest_deadline(flags.deadline, flags.deadline_at_ms, began),
+    )
+
+
+def _read_installed(flags: Flags, environ: Mapping[str, str], home: Home, began: float) -> Launch:
+    """The launch of an installed capsule; `.env` is looked for from the current directory up.
+
+    (Open in spec/sessions.md 5.) Raises as `read_launch` and `find_package` do.
+    """
+    assert flags.capsule is not None and flags.capsule_version is not None
+    here = _absolute(Path())
+    base = here if flags.workdir is None else _absolute(flags.workdir)
+    resumed = _resumed(flags, home, base)
+    variables = with_dotenv(environ, here) if flags.env_file else dict(environ)
+    package = find_package(flags.capsule, flags.capsule_version, base, home, variables)
+    return Launch(
+        flags=flags,
+        manifest=package.manifest,
+        manifest_text=package.text(MANIFEST),
+        environ=variables,
+        home=home,
+        started=began,
+        resumed=resumed,
+        deadline=earliest_deadline(flags.deadline, flags.deadline_at_ms, began),
+        package=package,
+        base=base,
     )
 
 

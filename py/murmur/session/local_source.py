@@ -15,6 +15,7 @@ from murmur.core.diagnostics import error
 from murmur.core.regular import read_regular_text
 from murmur.manifest.artifact import ArtifactManifest
 from murmur.manifest.capsule import LOCAL_VERSION, ArtifactEntry
+from murmur.session.package import Package
 from murmur.store.skill_text import front_block
 
 _SKILL: Final = "skill.md"
@@ -46,13 +47,19 @@ class LocalSkill:
         return (json.dumps(row, indent=2, ensure_ascii=False) + "\n").encode()
 
 
-def read_local_skill(entry: ArtifactEntry, directory: Path) -> LocalSkill:
+def read_local_skill(
+    entry: ArtifactEntry, directory: Path, package: Package | None = None
+) -> LocalSkill:
     """The skill of an entry with a `source`, relative to the manifest's `directory`.
+
+    Of an installed capsule, a relative one is an entry of its `package`.
 
     Raises E-IO-001 for a path that is not there and for a folder without a skill.md, E-IO-003 for a
     file that cannot be read, E-RUN-001 for an entry whose role no text can play.
     """
     assert entry.source is not None
+    if package is not None and not os.path.isabs(entry.source):
+        return _packed_skill(entry, package)
     path = directory / entry.source
     file = _skill_file(entry, path) if path.is_dir() else path
     try:
@@ -67,6 +74,27 @@ def read_local_skill(entry: ArtifactEntry, directory: Path) -> LocalSkill:
     except (OSError, UnicodeDecodeError) as failure:
         reason = failure.strerror if isinstance(failure, OSError) else "it is not UTF-8"
         raise error("E-IO-003", what=str(file), reason=str(reason), hint="mend the file") from None
+    return _skill(entry, file, text)
+
+
+def _packed_skill(entry: ArtifactEntry, package: Package) -> LocalSkill:
+    source = os.path.normpath(entry.source or "")
+    inside = f"{source}/{_SKILL}" if source != "." else _SKILL
+    name = next(
+        (each for each in package.payload.archive.names if each.lower() == inside.lower()), source
+    )
+    try:
+        return _skill(entry, package.path(name), package.text(name))
+    except FileNotFoundError:
+        raise error(
+            "E-IO-001",
+            what="skill source path",
+            path=package.path(source),
+            hint="pack the file with the capsule: name it in requires_files",
+        ) from None
+
+
+def _skill(entry: ArtifactEntry, file: Path, text: str) -> LocalSkill:
     if entry.runtime in ("driver", "hook"):
         raise error(
             "E-RUN-001",

@@ -28,9 +28,9 @@ from murmur.session.launch import Launch
 from murmur.session.local_source import LocalSkill, read_local_skill
 from murmur.session.names import check_names
 from murmur.session.script.component import find_component
-from murmur.session.unserved import refuse_unserved
+from murmur.session.unserved import refuse_unserved, unserved_refusal
 from murmur.store.checks import Declared, check_origin, check_pins
-from murmur.store.lock import Lock, lock_path, read_lock
+from murmur.store.lock import Lock, read_lock
 from murmur.store.names import FullName
 from murmur.store.platforms import host_platform
 from murmur.store.stores import StoredArtifact, global_store, project_store, resolve_all
@@ -125,10 +125,12 @@ def prepare(launch: Launch) -> Prepared:
     examined = examine(launch)
     loaded, capsule, config = examined.loaded, examined.capsule, examined.config
     refuse_unserved(capsule, launch.manifest.name)
+    if launch.package is not None and capsule.capabilities.install is not None:
+        raise unserved_refusal("capabilities.install under --capsule", str(launch.manifest))
     place = work_place(launch.flags.workdir, launch.directory)
     check_flags(launch, capsule)
     check_driver(capsule, launch.manifest)
-    lock = read_lock(lock_path(launch.directory))
+    lock = None if launch.lock_file is None else read_lock(launch.lock_file)
     platform = host_platform()
     declared = [
         declared_artifact(capsule, entry) for entry in capsule.artifacts if entry.source is None
@@ -141,14 +143,14 @@ def prepare(launch: Launch) -> Prepared:
         platform,
         "run `mur install` in the project directory",
     )
-    script = None if capsule.inference is not None else find_component(launch.directory)
+    script = None if capsule.inference is not None else find_component(launch)
     lifecycle = resolve_lifecycle(launch, capsule.lifecycle)
     grants, warnings = entry_grants(
         capsule, launch.flags.context, native=any(map(_is_native, found))
     )
     check_staged(capsule, lifecycle.after_task)
     local = {
-        entry.name: read_local_skill(entry, launch.directory)
+        entry.name: read_local_skill(entry, launch.directory, launch.package)
         for entry in capsule.artifacts
         if entry.source is not None
     }

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from murmur.core.diagnostics import error
-from murmur.core.regular import read_regular_text
 from murmur.manifest.capsule import Capsule
 from murmur.manifest.inference import Inference
 from murmur.session.directories import one_line
@@ -99,14 +98,13 @@ def read_prompt(launch: Launch, capsule: Capsule, bound: str | None = None) -> C
     if inference is None:
         return ConfiguredPrompt("", "none", ())
     appended = tuple(
-        _read(launch.directory, "inference.instruction_files", path)
-        for path in inference.instruction_files
+        _read(launch, "inference.instruction_files", path) for path in inference.instruction_files
     )
     text, source = _configured(launch, inference, bound)
     compaction = inference.compaction.system_prompt
     path = inference.compaction.system_prompt_file
     if path is not None:
-        compaction = _read(launch.directory, "inference.compaction.system_prompt_file", path)
+        compaction = _read(launch, "inference.compaction.system_prompt_file", path)
     return ConfiguredPrompt(text, source, appended, compaction)
 
 
@@ -117,13 +115,13 @@ def _configured(launch: Launch, inference: Inference, bound: str | None) -> tupl
         return inference.system_prompt.strip(), "manifest"
     if inference.system_prompt_file is not None:
         path = inference.system_prompt_file
-        return _read(launch.directory, "inference.system_prompt_file", path), "manifest"
+        return _read(launch, "inference.system_prompt_file", path), "manifest"
     return ("", "none") if bound is None else (bound, "manifest")
 
 
-def _read(directory: Path, field: str, path: str) -> str:
+def _read(launch: Launch, field: str, path: str) -> str:
     try:
-        return read_regular_text(directory / path, _LARGEST)
+        return launch.read_named(path, _LARGEST)
     except (OSError, UnicodeDecodeError) as failure:
         reason = failure.strerror if isinstance(failure, OSError) else "it is not UTF-8"
         raise error("E-RUN-009", field=field, path=path, reason=str(reason)) from None

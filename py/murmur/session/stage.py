@@ -52,7 +52,7 @@ from murmur.session.runtime_tools import runtime_tools
 from murmur.session.scratch import Scratch
 from murmur.session.script.component import Script, compile_component
 from murmur.session.state import StateFolders, close_state_stores, open_state_stores
-from murmur.store.lock import Pin, holding, lock_path, merge_pins, read_lock
+from murmur.store.lock import Pin, holding, merge_pins, read_lock
 from murmur.store.names import FullName
 
 
@@ -246,7 +246,9 @@ def _write_first_lock(prepared: Prepared, artifacts: Mapping[str, StagedArtifact
         for name, each in artifacts.items()
         if each.entry.source is None
     )
-    path = lock_path(prepared.launch.directory)
+    path = prepared.launch.lock_file
+    if path is None:
+        return
     with holding(path.parent):
         if read_lock(path) is None:
             merge_pins(pins, path)

@@ -13,7 +13,7 @@ from murmur.manifest.capsule import Capsule
 from murmur.manifest.programs import BadPrograms, parse_programs
 from murmur.sandbox.needs import ToolProgram
 from murmur.session.launch import Launch
-from murmur.store.lock import Lock, lock_path, read_lock
+from murmur.store.lock import Lock, read_lock
 from murmur.store.names import FullName
 from murmur.store.platforms import host_platform
 from murmur.store.programs import ProgramStore
@@ -52,7 +52,7 @@ def installed_programs(capsule: Capsule, launch: Launch) -> tuple[ToolProgram, .
     if not capsule.capabilities.shell_allow:
         return ()
     try:
-        lock = read_lock(lock_path(launch.directory))
+        lock = None if launch.lock_file is None else read_lock(launch.lock_file)
         stores = (project_store(launch.directory), global_store(launch.home.artifacts))
     except (MurmurError, OSError):
         return ()

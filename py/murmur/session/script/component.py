@@ -6,6 +6,7 @@ spec/sessions.md 24; spec/registry.md 16 (a capsule's own component is keyed by 
 import dataclasses
 import hashlib
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from murmur.core.diagnostics import error
@@ -28,11 +29,16 @@ class Script:
     key: str
 
 
-def find_component(directory: Path) -> Path:
+def find_component(launch: Launch) -> Path:
     """`capsule.wasm` in the manifest's directory, else the only other `.wasm` there.
 
-    Raises E-RUN-004 naming what was found, E-IO-003 for a directory that cannot be listed.
+    Of an installed capsule, the root component of its archive. Raises E-RUN-004 naming what was
+    found, E-IO-003 for a directory that cannot be listed.
     """
+    directory, package = launch.directory, launch.package
+    if package is not None:
+        names = list(package.payload.archive.names)
+        return package.path(_select(names, package.path("")))
     try:
         names = sorted(
             entry.name for entry in os.scandir(directory) if entry.name.endswith(".wasm")
@@ -41,10 +47,15 @@ def find_component(directory: Path) -> Path:
         raise error(
             "E-IO-003", what=str(directory), reason=str(failure.strerror), hint="mend its mode"
         ) from None
+    return directory / _select(names, directory)
+
+
+def _select(names: Sequence[str], directory: Path) -> str:
     try:
-        return directory / select_component(names)
+        return select_component(names)
     except NoPayload:
-        found = ", ".join(names) if names else "no .wasm file"
+        components = [name for name in names if name.endswith(".wasm")]
+        found = ", ".join(components) if components else "no .wasm file"
         raise error("E-RUN-004", directory=directory, found=found) from None
 
 
@@ -57,7 +68,10 @@ def compile_component(
     Raises E-IO-003 for a file that cannot be read or is larger than an artifact may be, E-RUN-001
     for one that does not compile.
     """
-    data = _read(path, decompression_ceiling(launch.environ))
+    if launch.package is not None:
+        data = launch.package.payload.component()
+    else:
+        data = _read(path, decompression_ceiling(launch.environ))
 
     def compile_form(component: bytes, target: int) -> None:
         try:

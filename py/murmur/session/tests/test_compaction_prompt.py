@@ -1,13 +1,13 @@
 """The prompt for summaries, as it is read at launch. spec/sessions.md 6.4 step 4."""
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
 
 import pytest
 
 from murmur.core.diagnostics import MurmurError
+from murmur.core.home import Home
 from murmur.manifest.parse import load_capsule
+from murmur.session.launch import Flags, Launch
 from murmur.session.prompt import ConfiguredPrompt, read_prompt
 
 MANIFEST = """
@@ -21,8 +21,8 @@ inference: {{model: m, driver: {{artifact: local/driver}}, compaction: {{{compac
 
 def _read(folder: Path, compaction: str) -> ConfiguredPrompt:
     capsule = load_capsule(MANIFEST.format(compaction=compaction), "murmur.yaml").capsule
-    launch = SimpleNamespace(directory=folder, flags=SimpleNamespace(system_prompt=None))
-    return read_prompt(cast(Any, launch), capsule)
+    launch = Launch(Flags(), folder / "murmur.yaml", "", {}, Home(folder), 0.0)
+    return read_prompt(launch, capsule)
 
 
 def test_without_one_the_hooks_own_serves(tmp_path: Path) -> None:
