@@ -241,7 +241,7 @@ def test_two_hundred_commands_at_once_all_end_as_they_should(
         session.session.start(("sh", "-c", line, str(number)), session.env) for number in range(200)
     ]
     for number, command in enumerate(running):
-        result = command.wait(60)
+        result = command.wait(300)
         assert result is not None
         assert (result.exit_code, result.stdout) == (0, f"{number}\n".encode())
     assert session.session.close()
