@@ -435,11 +435,8 @@ def test_the_agent_switches_its_own_driver_where_it_may(
     done = place.mur("run", "--task", "go", "--lifecycle-after-task", "exit", cwd=project)
     assert done.returncode == 0, done.stderr
     assert len(server.requests) == 1
-    (records,) = [
-        path.parent
-        for path in (place.home / ".murmur" / "records").rglob("trace.jsonl")
-        if str(project) in str(path)
-    ]
+    root = place.home / ".murmur" / "records" / str(project).lstrip("/")
+    records = max(path.parent for path in root.rglob("trace.jsonl"))
     assert not (place.home / ".murmur" / "running" / f"{records.name}.control").exists()
     lines = read_trace(records)
     refused = next(line for line in lines if line["event_type"] == "control_refused")
