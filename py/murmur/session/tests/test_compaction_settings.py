@@ -1,12 +1,15 @@
-"""The prompt for summaries, as it is read at launch. spec/sessions.md 6.4 step 4."""
+"""What a launch makes of `inference.compaction`: prompt and cap. spec/sessions.md 6.4 and 17.1."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from murmur.core.diagnostics import MurmurError
 from murmur.core.home import Home
 from murmur.manifest.parse import load_capsule
+from murmur.session.gateways import driver_limits
 from murmur.session.launch import Flags, Launch
 from murmur.session.prompt import ConfiguredPrompt, read_prompt
 
@@ -15,7 +18,12 @@ name: demo
 version: 0.1.0
 artifacts:
 - {{name: local/driver, version: 0.1.0, runtime: driver}}
-inference: {{model: m, driver: {{artifact: local/driver}}, compaction: {{{compaction}}}}}
+context: {{max_tokens: 1000}}
+inference:
+  model: m
+  max_tokens: 100
+  driver: {{artifact: local/driver}}
+  compaction: {{{compaction}}}
 """
 
 
@@ -40,3 +48,18 @@ def test_a_file_that_cannot_be_read_is_refused_by_its_field(tmp_path: Path) -> N
         _read(tmp_path, "system_prompt_file: missing.md")
     assert refused.value.code == "E-RUN-009"
     assert "inference.compaction.system_prompt_file" in refused.value.message
+
+
+def _limits(compaction: str) -> None:
+    capsule = load_capsule(MANIFEST.format(compaction=compaction), "murmur.yaml").capsule
+    prepared = cast(Any, SimpleNamespace(capsule=capsule))
+    driver_limits(prepared, {"local/driver": cast(Any, SimpleNamespace(models=None))})
+
+
+def test_a_summary_whose_cap_leaves_no_input_is_refused() -> None:
+    _limits("max_tokens: 999")
+    with pytest.raises(MurmurError) as refused:
+        _limits("max_tokens: 1000, model: small")
+    assert refused.value.code == "E-RUN-055"
+    assert "compaction (local/driver@0.1.0, model small)" in refused.value.message
+    assert "output cap of 1000" in refused.value.message
