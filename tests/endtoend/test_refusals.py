@@ -34,12 +34,12 @@ def _reserved_name(manifest: dict[str, Any]) -> None:
     )
 
 
-def _hook(manifest: dict[str, Any]) -> None:
-    manifest["artifacts"].append({"name": "local/hook", "version": "0.1.0", "runtime": "hook"})
+def _unserved(manifest: dict[str, Any]) -> None:
+    manifest["inference"]["max_session_tokens"] = 1000
 
 
 def _sealed(manifest: dict[str, Any]) -> None:
-    manifest["capabilities"] = {"containment": "sealed"}
+    manifest["capabilities"] = {"filesystem": {"workdir_exec": True}, "containment": "sealed"}
 
 
 def _unknown_model(manifest: dict[str, Any]) -> None:
@@ -57,8 +57,8 @@ REFUSALS = [
     pytest.param(_bad_rule, "E-CAP-001", ["https://example.com/path", "a path"], id="rule"),
     pytest.param(_climbing_scope, "E-CAP-002", ["../out"], id="scope"),
     pytest.param(_reserved_name, "E-CAP-013", ["local/submit-plan"], id="reserved"),
-    pytest.param(_hook, "E-IO-003", ["artifacts[2].runtime: hook"], id="hook"),
-    pytest.param(_sealed, "E-CAP-003", ["class sealed", "achieves scoped"], id="sealed"),
+    pytest.param(_unserved, "E-IO-003", ["inference.max_session_tokens"], id="unserved"),
+    pytest.param(_sealed, "E-CAP-003", ["class sealed", "achieves advisory"], id="sealed"),
     pytest.param(_unknown_model, "E-RUN-052", ["nobody-knows", "inference.max_tokens"], id="limit"),
 ]
 
