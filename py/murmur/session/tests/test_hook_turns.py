@@ -15,6 +15,7 @@ from murmur.session.hooks.answers import Fault, Output
 from murmur.session.hooks.dispatch import Hooks
 from murmur.session.hooks.tasks import TaskHooks
 from murmur.session.hooks.turns import TurnHooks
+from murmur.session.run import run_tasks
 from murmur.session.tests.hooked import Script, hook, hooks_of, log_of
 from murmur.session.tests.scripted import Rig, call, calls, rig, says
 from murmur.trace.reader import read_trace
@@ -193,3 +194,12 @@ def test_what_hooks_may_read_of_a_task_is_there_while_it_runs(tmp_path: Path) ->
     assert {(each.original, each.output) for each in running} == {("the task", None)}
     assert [each.turn for each in running] == [0, 1]
     assert ended.output == "done" and hooks.scope.now.task_id is None
+
+
+def test_a_compaction_that_fails_ends_a_session_that_would_sleep(tmp_path: Path) -> None:
+    script = Script().on("h", "on-compaction", Fault("no model"))
+    made, _ = _rig(tmp_path, script)
+    made.submit()
+    outcome = run_tasks(made.session(acceptance="queue", after="sleep"))
+    assert outcome.status == "failed"
+    assert "no model" in str(outcome.errors[0].message)
