@@ -3,17 +3,19 @@
 spec/sessions.md 10.2, 10.4, 12, 18.
 """
 
+import dataclasses
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from murmur.conversation.record import Record
 from murmur.core.home import Home
 from murmur.guest.calls import GuestResult, ToolResult
-from murmur.inference.payload import Continuation
+from murmur.inference.payload import Continuation, TurnRequest
 from murmur.manifest.session import Lifecycle
-from murmur.session.attempt import Attempt
+from murmur.session.attempt import Attempt, Ending, failed
 from murmur.session.history import Conversations, Keeping, paired, user_message
 from murmur.session.tests.scripted import Rig, call, calls, reply, rig, says, text
 
@@ -234,3 +236,57 @@ def test_what_a_hook_puts_in_is_recorded_as_inserted_and_once(home: Home) -> Non
     inserted = [each.get("inserted_by") for each in recorded(home, "ctx_1")]
     assert inserted == [None, "seed-context", "replace-context"]
     assert [each["content"][0]["text"] for each in history.messages] == ["summary", "task"]
+
+
+class Compacting:
+    """Hooks as the loop and the runner meet them; `fails` is how a compaction ends."""
+
+    def __init__(self, fails: Ending | None = None) -> None:
+        self.fails = fails
+        self.saw: list[int] = []
+        self.hooks = SimpleNamespace(scope=SimpleNamespace(begin_task=lambda *_: None))
+
+    def compact_loaded(self, attempt: Attempt, request: TurnRequest) -> Ending | None:
+        self.saw.append(len(request.messages))
+        if self.fails is None:
+            attempt.history.replace([user_message("in short")], "replace-context")
+        return self.fails
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_: None
+
+
+def compacting(at: Rig, hooks: Compacting) -> Rig:
+    at.runner.loop._hooks = cast(Any, hooks)
+    return dataclasses.replace(at, runner=dataclasses.replace(at.runner, hooks=cast(Any, hooks)))
+
+
+def told(home: Home, count: int) -> None:
+    for number in range(count):
+        said = {"role": "user", "content": "before", "id": f"msg_{number}"}
+        Record(home, "demo", "ctx_1").append(said)
+
+
+def test_a_resume_that_compacts_does_so_once_before_the_task_is_read(
+    tmp_path: Path, home: Home
+) -> None:
+    told(home, 3)
+    keeping = kept(home, resumed="ctx_1", compacted=True)
+    hooks = Compacting()
+    at = compacting(rig(tmp_path, [says("one"), says("two")], keeping=keeping), hooks)
+    run(at, "ctx_1")
+    run(at, "ctx_1")
+    assert hooks.saw == [3]
+    sent = [each["content"][0]["text"] for each in at.requests[0]["messages"]]
+    assert sent == ["in short", "go"]
+
+
+def test_a_hook_that_fails_to_compact_a_resumed_conversation_fails_the_task(
+    tmp_path: Path, home: Home
+) -> None:
+    told(home, 1)
+    keeping = kept(home, resumed="ctx_1", compacted=True)
+    hooks = Compacting(failed("the hook failed", "compaction_hook", 0))
+    at = compacting(rig(tmp_path, [], keeping=keeping), hooks)
+    assert run(at, "ctx_1") == "failed"
+    assert at.event("task_failed")["cause"] == "compaction_hook" and at.requests == []
