@@ -26,9 +26,9 @@ ALLOWED = {"shell": {"allow": ["bash", "grep", "ln", "sleep"]}}
 def ground(project: Path) -> Path:
     """A baseline that writes `fixed`, a variant that does not, and the files of two cases."""
     for name, word in (("base", "fixed"), ("other", "nothing")):
-        turns = [shell_turn("bash", f"read begun < start.txt; echo {word} > main.txt"), {"text": "done"}]
+        command = f"read begun < start.txt; echo {word} > main.txt"
         usage = {"input_tokens": 10, "output_tokens": 5}
-        turns[1]["usage"] = usage
+        turns = [shell_turn("bash", command), {"text": "done", "usage": usage}]
         write_manifest(project / name, replay(turns, name=name, capabilities=ALLOWED))
     (project / "repo").mkdir()
     (project / "repo" / "start.txt").write_text("begin")

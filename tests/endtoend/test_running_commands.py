@@ -195,8 +195,7 @@ def test_stop_names_a_task_whose_ending_was_never_recorded(
     done = place.mur("stop", session(running), cwd=project)
     assert done.returncode == 0
     assert (
-        f"unended: {task} the trace does not record how this task ended"
-        in done.stdout.splitlines()
+        f"unended: {task} the trace does not record how this task ended" in done.stdout.splitlines()
     )
 
 
@@ -210,9 +209,7 @@ def test_token_prints_what_the_door_takes(place: Place, project: Path, launched:
     assert reader.stdout != done.stdout
     status, _, complaint = running.end()
     kept = "".join(
-        path.read_text(errors="replace")
-        for path in running.records.rglob("*")
-        if path.is_file()
+        path.read_text(errors="replace") for path in running.records.rglob("*") if path.is_file()
     )
     assert token not in kept + complaint + "".join(map(str, running.ready.values()))
     assert status == 0

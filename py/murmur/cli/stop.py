@@ -196,9 +196,7 @@ def _formation(formation: str) -> MurmurError:
             hint="stop its members one at a time, by the session ids that `mur ps` lists",
         )
     if members:
-        reason = (
-            f"{len(members)} member record(s) named processes that are gone, and were removed"
-        )
+        reason = f"{len(members)} member record(s) named processes that are gone, and were removed"
         what = f"formation {formation} is not running"
     else:
         what = f"no member of formation {formation} is running on this machine"

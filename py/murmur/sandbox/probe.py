@@ -127,8 +127,8 @@ _REMEDIES: Final = {
     "app_armor_profile_missing": f"{_LOAD_PROFILE} (it attaches to mur-sandbox in /usr/local/bin, "
     "/usr/bin, /opt/mur/bin, ~/.local/bin or ~/.cargo/bin), or, last of all, run `sysctl "
     "kernel.apparmor_restrict_unprivileged_userns=0`",
-    "id_map_denied": f"{_CONTAINER}; elsewhere change the security policy that keeps this user from "
-    "writing id maps",
+    "id_map_denied": f"{_CONTAINER}; elsewhere change the security policy that keeps this user "
+    "from writing id maps",
     "namespace_creation_denied": f"{_CONTAINER}; on a host where `sysctl "
     "kernel.unprivileged_userns_clone` says 0, set it to 1",
     "kernel_unsupported": "run `sysctl user.max_user_namespaces=10000`, or use a kernel with "

@@ -1,7 +1,7 @@
 """The tests of //tests/stores at the lengths that their issue names.
 
-Two hundred processes on one store at one moment, and a kill at each single system call: the BUILD file says so
-through the environment, which those modules read.
+Two hundred processes on one store at one moment, and a kill at each single system call: the BUILD
+file says so through the environment, which those modules read.
 """
 
 from tests.stores.test_at_once import (
