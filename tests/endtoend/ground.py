@@ -67,7 +67,7 @@ class Ground:
                 pytest.skip("file modes do not bind root, and there is no setpriv")
             dropped = "-dac_override,-dac_read_search"
             command = [setpriv, f"--bounding-set={dropped}", f"--inh-caps={dropped}", *command]
-        return self._run(command)
+        return self.execute(command)
 
     def without_cgroups(self, *arguments: str) -> Done:
         """Runs `mur` where no cgroup hierarchy can be seen."""
@@ -79,7 +79,7 @@ class Ground:
 
     def under(self, wrapper: list[str], *arguments: str) -> Done:
         """Runs `mur` as the last words of another command."""
-        return self._run([*wrapper, *mur_command(), *arguments])
+        return self.execute([*wrapper, *mur_command(), *arguments])
 
     def host(self, **stages: str) -> Mapping[str, str]:
         """An environment in which the helper's probe answers `stages` otherwise than this host."""
@@ -93,7 +93,8 @@ class Ground:
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
         return {"MURMUR_SANDBOX_HELPER": str(path)}
 
-    def _run(self, command: list[str]) -> Done:
+    def execute(self, command: list[str]) -> Done:
+        """Runs any command in the project folder, as `mur` would be."""
         return subprocess.run(
             command,
             cwd=self.folder,

@@ -6,7 +6,6 @@ spec/containment.md 2, 19.4 and 25, design/decisions.md 5 and 9.
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.endtoend.capsule import TIMEOUT_SECONDS, Place, read_trace, replay, shell_turn
+from tests.endtoend.capsule import Place, read_trace, replay, shell_turn
 from tests.endtoend.ground import Case, Done, Ground, check_refused, check_warned
 
 # The runtime on a system that it takes for another; what is below Python stays Linux.
@@ -102,15 +101,8 @@ def test_a_session_on_another_system_runs_and_says_that_nothing_bounds_its_comma
     ground: Ground, work: Path
 ) -> None:
     session(ground, work)
-    done = subprocess.run(
-        [sys.executable, "-c", ELSEWHERE, "run", "--task", "go", "--workdir", str(work)],
-        cwd=ground.folder,
-        env=dict(ground.place.environ),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_SECONDS,
-        check=False,
+    done = ground.execute(
+        [sys.executable, "-c", ELSEWHERE, "run", "--task", "go", "--workdir", str(work)]
     )
     lines = ran(done, ground, work)
     check_warned(Case("W-SEC-001", lambda _: done), done)
