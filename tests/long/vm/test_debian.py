@@ -29,7 +29,7 @@ KERNEL_TESTS = (
     "test_escape_table.py",
     "test_races.py",
 )
-SECONDS = 3000
+SECONDS = 3400
 
 
 def inside(*command: str) -> subprocess.CompletedProcess[str]:
