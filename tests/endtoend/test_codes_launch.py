@@ -1,5 +1,6 @@
 """Each code that refuses a launch before a session's directories exist, provoked by `mur run`."""
 
+import shutil
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -131,6 +132,15 @@ def _home_is_a_file(ground: Ground) -> Done:
     return ground.run(HOME=str(ground.write("home", "")))
 
 
+def _spend_is_a_file(ground: Ground) -> Done:
+    home = ground.folder / "thrifty"
+    shutil.copytree(ground.place.home / ".murmur" / "artifacts", home / ".murmur" / "artifacts")
+    (home / ".murmur" / "config.yaml").write_text("spend: {machine_tokens_per_day: 1000}\n")
+    (home / ".murmur" / "spend").write_text("")
+    ground.capsule()
+    return ground.run(HOME=str(home))
+
+
 STORE = {"state": {"store": "../x"}}
 CLAIMED = {"name": "local/submit-plan", "version": "0.1.0"}
 TWIN = {"name": "ana/tool-editor", "version": "0.1.0"}
@@ -203,6 +213,7 @@ REFUSED = [
     Case("E-RUN-010", _port_taken, ("network.internal_port",)),
     Case("E-RUN-012", _no_cgroup, ()),
     Case("E-RUN-025", driver(gateway=GATEWAY), ("local/driver-replay@0.1.0",)),
+    Case("E-RUN-026", _spend_is_a_file, ("thrifty/.murmur/spend", "machine_tokens_per_day")),
     Case("E-RUN-029", _misfit, ("local/old-driver@0.1.0", "murmur:driver/turn@9.9.9")),
     Case(
         "E-RUN-043",

@@ -225,6 +225,29 @@ def test_a_compaction_that_fails_ends_task_and_session(place: Place, project: Pa
     assert ran.line("session_end")["exit_status"] == "failed"
 
 
+def test_a_compaction_that_no_ceiling_admits_ends_task_and_session_as_such(
+    place: Place, project: Path
+) -> None:
+    bounded = _bounded()
+    bounded["inference"]["max_session_tokens"] = 30000
+    ran = run(place, project, hooked(_long("never"), "hook-compact", **bounded))
+    assert ran.done.returncode == 1
+    refused = ran.line("spend_ceiling_reached")
+    assert refused["origin"] == "hook:hook-compact" and refused["limit"] == "session"
+    assert refused["used"] + refused["requested"] > refused["ceiling"] == 30000
+    inferences = ran.lines("inference")
+    assert {line.get("origin") for line in inferences} == {None}
+    assert refused["used"] == sum(_tokens(line) for line in inferences)
+    assert ran.line("task_end")["exit_status"] == "spend_ceiling_reached"
+    assert ran.line("session_end")["exit_status"] == "spend_ceiling_reached"
+    assert ran.lines("task_failed") == []
+    assert ran.result.startswith("stopped: spend ceiling reached: ")
+
+
+def _tokens(line: Mapping[str, Any]) -> int:
+    return int(line["input_tokens"] + line["output_tokens"])
+
+
 MEMORY = {
     "name": "local/hook-memory",
     "capabilities": {"conversation": {"read": True}},

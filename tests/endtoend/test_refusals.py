@@ -35,7 +35,8 @@ def _reserved_name(manifest: dict[str, Any]) -> None:
 
 
 def _unserved(manifest: dict[str, Any]) -> None:
-    manifest["inference"]["max_session_tokens"] = 1000
+    paths = [{"path": "~/.harness", "access": "read"}]
+    manifest["capabilities"] = {"harness": {"paths": paths}}
 
 
 def _sealed(manifest: dict[str, Any]) -> None:
@@ -57,7 +58,7 @@ REFUSALS = [
     pytest.param(_bad_rule, "E-CAP-001", ["https://example.com/path", "a path"], id="rule"),
     pytest.param(_climbing_scope, "E-CAP-002", ["../out"], id="scope"),
     pytest.param(_reserved_name, "E-CAP-013", ["local/submit-plan"], id="reserved"),
-    pytest.param(_unserved, "E-IO-003", ["inference.max_session_tokens"], id="unserved"),
+    pytest.param(_unserved, "E-IO-003", ["capabilities.harness"], id="unserved"),
     pytest.param(_sealed, "E-CAP-003", ["class sealed", "achieves advisory"], id="sealed"),
     pytest.param(_unknown_model, "E-RUN-052", ["nobody-knows", "inference.max_tokens"], id="limit"),
 ]

@@ -169,8 +169,9 @@ def _unset_key(manifest: dict[str, Any]) -> None:
     manifest["artifacts"][0]["gateway"] = gateway
 
 
-def _spend(manifest: dict[str, Any]) -> None:
-    manifest["inference"]["max_session_tokens"] = 1000
+def _harness(manifest: dict[str, Any]) -> None:
+    paths = [{"path": "~/.harness", "access": "read"}]
+    manifest["capabilities"] = {"harness": {"paths": paths}}
 
 
 @pytest.mark.parametrize(
@@ -182,7 +183,7 @@ def _spend(manifest: dict[str, Any]) -> None:
         pytest.param(_executes, "E-CAP-003", "workdir_exec", id="workdir exec"),
         pytest.param(_sealed, "E-CAP-003", "class sealed", id="floor"),
         pytest.param(_no_driver, "E-RUN-005", "inference.driver.artifact", id="driver"),
-        pytest.param(_spend, "E-IO-003", "inference.max_session_tokens", id="not served"),
+        pytest.param(_harness, "E-IO-003", "capabilities.harness", id="not served"),
     ],
 )
 def test_what_a_launch_is_refused_for_is_reported_with_exit_0(

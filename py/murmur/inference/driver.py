@@ -17,8 +17,16 @@ from murmur.inference.gateway import Gateway
 from murmur.inference.gateway_routes import CredentialUnavailable, Route, new_token
 from murmur.inference.payload import Continuation, TurnRequest
 from murmur.inference.reply import Turn, TurnFailure, read_reply
-from murmur.inference.retry import Attempt, Called, Clock, RetryNotice, call_with_retry
+from murmur.inference.retry import (
+    Attempt,
+    Called,
+    Clock,
+    RetryNotice,
+    Unbounded,
+    call_with_retry,
+)
 from murmur.inference.secret import redact
+from murmur.inference.spend import Admission
 from murmur.inference.tokens import count_tokens
 from murmur.manifest.inference import Retry
 
@@ -83,6 +91,20 @@ class Answered:
         return fields
 
 
+@dataclass(frozen=True, slots=True)
+class _Metered:
+    """A Clock whose call must fit under the spend ceilings once more."""
+
+    clock: Clock
+    admission: Admission
+
+    def remaining(self) -> float | None:
+        return self.clock.remaining()
+
+    def admitted(self) -> bool:
+        return self.clock.admitted() and self.admission.again()
+
+
 class DriverClient:
     """The driver of one choice: its route, its key, its way of being called."""
 
@@ -109,21 +131,37 @@ class DriverClient:
         on_event: OnEvent | None = None,
         on_retry: Callable[[RetryNotice], None] = lambda notice: None,
         clock: Clock | None = None,
+        admission: Admission | None = None,
     ) -> Answered:
         """One model call, repeated while `retry` allows. Blocks; `cancel` ends it soon.
+
+        `admission` None is a call that no ceiling counts; another is settled here, and one more
+        attempt must fit under the ceilings too.
 
         A failure is a value, never an exception; what `invoke` raises passes through.
         """
         payload = request.payload()
-        input_tokens = request.input_tokens()
-        called = call_with_retry(
-            lambda: self.attempt(payload, on_event, cancel),
-            retry,
-            cancel=cancel,
-            on_retry=on_retry,
-            clock=clock,
-        )
-        output = count_tokens(called.result.raw) if isinstance(called.result, Turn) else None
+        input_tokens = request.input_tokens() if admission is None else admission.input_tokens
+        attempts, output = 0, None
+
+        def attempt() -> Attempt:
+            nonlocal attempts
+            attempts += 1
+            return self.attempt(payload, on_event, cancel)
+
+        try:
+            called = call_with_retry(
+                attempt,
+                retry,
+                cancel=cancel,
+                on_retry=on_retry,
+                clock=clock if admission is None else _Metered(clock or Unbounded(), admission),
+            )
+            if isinstance(called.result, Turn):
+                output = count_tokens(called.result.raw)
+        finally:
+            if admission is not None:
+                admission.settle(attempts, output or 0)
         return Answered(called, input_tokens, output)
 
     def attempt(self, payload: str, on_event: OnEvent | None, cancel: threading.Event) -> Attempt:

@@ -8,6 +8,7 @@ from typing import Any
 from murmur.core.tasks import TaskFrame, TaskState, TextFrame, ThinkingFrame
 from murmur.guest.client import Ask
 from murmur.inference.reply import TurnFailure
+from murmur.inference.spend import SpendRefused
 from murmur.session.history import History
 
 
@@ -68,7 +69,7 @@ class Ending:
 
     `status` is a `task_end.exit_status`; `result` the text of `out/result.txt` (None: left as it
     is); `said` the final status frame's text; `reason` what E-RUN-040 says; `cause` and `turn`
-    what `task_failed` records.
+    what `task_failed` records; `ends_session` is set where no further task is taken.
     """
 
     status: str
@@ -79,6 +80,7 @@ class Ending:
     turn: int | None = None
     phase: str | None = None
     response: str | None = None
+    ends_session: bool = False
 
     @property
     def state(self) -> TaskState:
@@ -130,6 +132,22 @@ def out_of_turns(limit: int) -> Ending:
         reason=said,
         result=f"error: the loop exceeded {limit} turns (inference.max_turns)",
     )
+
+
+def out_of_tokens(refused: SpendRefused, turn: int) -> Ending:
+    """A model call that a spend ceiling did not admit. spec/sessions.md 20."""
+    return Ending(
+        status="spend_ceiling_reached",
+        said=str(refused),
+        reason=str(refused),
+        result=f"stopped: {refused}",
+        turn=turn,
+    )
+
+
+def not_compacted(ending: Ending) -> Ending:
+    """A context that could not be compacted ends the session, not its task alone."""
+    return dataclasses.replace(ending, ends_session=True)
 
 
 def canceled(phase: str, turn: int | None) -> Ending:

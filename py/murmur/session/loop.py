@@ -15,6 +15,7 @@ from murmur.inference.frames import TurnFrames
 from murmur.inference.payload import TurnRequest
 from murmur.inference.reply import Turn, TurnFailure
 from murmur.inference.retry import RetryNotice
+from murmur.inference.spend import Admission, SpendMeter, SpendRefused
 from murmur.manifest.inference import Retry
 from murmur.session.attempt import (
     Attempt,
@@ -22,6 +23,7 @@ from murmur.session.attempt import (
     canceled,
     driver_failed,
     failed,
+    out_of_tokens,
     out_of_turns,
     unanswered,
 )
@@ -57,6 +59,7 @@ class LoopSettings:
     notice: Notice
     images: Images
     before_turn: Callable[[], None] = lambda: None
+    meter: SpendMeter = dataclasses.field(default_factory=SpendMeter)
 
 
 class AgentLoop:
@@ -106,10 +109,17 @@ class AgentLoop:
             return canceled("turn", turn)
         if self._settings.max_turns is not None and turn >= self._settings.max_turns:
             return out_of_turns(self._settings.max_turns)
-        attempt.frame(StatusFrame(TaskState.WORKING, f"inference turn {turn + 1}"))
         self._read_choice(attempt, turn)
         request = self._request(attempt)
-        answered = self._infer(attempt, request, turn)
+        try:
+            admission = self._settings.meter.admit(request.input_tokens(), self._output_cap)
+        except SpendRefused as refused:
+            self._trace.write(
+                "spend_ceiling_reached", turn=turn, task_id=attempt.task_id, **refused.record()
+            )
+            return out_of_tokens(refused, turn)
+        attempt.frame(StatusFrame(TaskState.WORKING, f"inference turn {turn + 1}"))
+        answered = self._infer(attempt, request, admission, turn)
         result = answered.result
         attempt.turns.taken += 1
         if isinstance(result, TurnFailure):
@@ -156,7 +166,9 @@ class AgentLoop:
             continuation=attempt.history.continuation,
         )
 
-    def _infer(self, attempt: Attempt, request: TurnRequest, turn: int) -> Answered:
+    def _infer(
+        self, attempt: Attempt, request: TurnRequest, admission: Admission, turn: int
+    ) -> Answered:
         frames = TurnFrames(attempt.frame)
 
         def on_retry(notice: RetryNotice) -> None:
@@ -178,6 +190,7 @@ class AgentLoop:
             cancel=attempt.cancel,
             on_event=frames.event,
             on_retry=on_retry,
+            admission=admission,
         )
         self._trace.model_call_took(time.monotonic() - began)
         result = answered.result

@@ -3,6 +3,7 @@
 import os
 
 from murmur.core.peer_handles import PeerHandles
+from murmur.inference.spend import SpendMeter
 from murmur.manifest.network import parse_rules
 from murmur.session.answers import RuntimeTool
 from murmur.session.background_tool import BackgroundCommandTool
@@ -34,6 +35,7 @@ def provided_tools(
     url: str,
     controls: SessionControls | None = None,
     handles: PeerHandles | None = None,
+    meter: SpendMeter | None = None,
 ) -> dict[str, RuntimeTool]:
     """The runtime's own tools by name, for an agent capsule whose door is at `url`."""
     inference = staged.capsule.inference
@@ -47,6 +49,8 @@ def provided_tools(
             budget=budget,
             budget_basis=basis,
             session_limit=inference.max_session_tokens,
+            machine_limit=staged.prepared.config.machine_tokens_per_day,
+            machine_used=meter.machine_used if meter is not None else lambda: None,
             deadline=staged.prepared.launch.deadline,
         )
     }

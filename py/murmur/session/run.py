@@ -84,8 +84,7 @@ def _run_until_end(session: Session) -> Ending | None:
         ending = session.runner.run(task) or _canceled_queued(session)
         if is_local(task) or (task.source == "a2a" and (not sleeps or stopping.is_set())):
             deciding = deciding or _failure(ending)
-        if ending.cause == "compaction_hook":
-            # A context that cannot be compacted ends the session, not its task alone.
+        if ending.ends_session:
             deciding = deciding or _failure(ending)
             break
         if task.source == "detached_lost":

@@ -4,6 +4,7 @@ spec/sessions.md 6.2 and 6.3. Whatever can be refused is refused before the firs
 fails afterwards takes the runtime directory away again.
 """
 
+import contextlib
 import dataclasses
 import time
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from murmur.core.diagnostics import Diagnostic
 from murmur.core.home import open_home
 from murmur.core.ids import new_id
 from murmur.guest.client import Guests
+from murmur.inference.ledger import SpendLedger, open_ledger
 from murmur.inference.limits import ModelLimits
 from murmur.manifest.capsule import Capsule
 from murmur.manifest.warnings import manifest_warnings
@@ -81,6 +83,7 @@ class Staged:
     script: Script | None
     hook_folders: HookFolders
     state: StateFolders
+    ledger: SpendLedger | None
     task: str | None
     warnings: tuple[Diagnostic, ...]
 
@@ -119,6 +122,8 @@ class Staged:
         remove_runtime_directory(home, self.session_id, self.directories)
         close_hook_folders(self.hook_folders)
         close_state_stores(self.state)
+        if self.ledger is not None:
+            self.ledger.close()
         self.scratch.remove()
 
 
@@ -128,12 +133,23 @@ def stage(prepared: Prepared, guests: Guests) -> Staged:
     Prompt and task files are read before the first directory is made, which is earlier than the
     reference has them: a refusal leaves nothing behind.
     """
+    with contextlib.ExitStack() as undo:
+        staged = _stage(prepared, guests, undo)
+        undo.pop_all()
+    return staged
+
+
+def _stage(prepared: Prepared, guests: Guests, undo: contextlib.ExitStack) -> Staged:
+    """Puts on `undo` what a staging that fails must let go of."""
     launch = prepared.launch
     open_home(launch.environ)
     containment = decide_containment(prepared)
     payloads, warnings = open_payloads(prepared)
     manifests = {name: payload.manifest for name, payload in payloads.items()}
     manifests |= {name: skill.manifest for name, skill in prepared.local.items()}
+    ledger = _ledger(prepared)
+    if ledger is not None:
+        undo.callback(ledger.close)
     gateways, gateway_warnings = resolve_gateways(prepared, manifests)
     limits, limit_warnings = driver_limits(prepared, manifests)
     alternates, alternate_warnings = alternate_limits(prepared, manifests)
@@ -169,6 +185,7 @@ def stage(prepared: Prepared, guests: Guests) -> Staged:
             prompt=prompt,
             script=script,
             state=state,
+            ledger=ledger,
             hook_folders=open_hook_folders(directories, prepared.capsule.artifacts),
             task=task,
             warnings=(
@@ -210,6 +227,13 @@ def inventory(prepared: Prepared, artifacts: Mapping[str, StagedArtifact]) -> di
     if prepared.capsule.inference is not None:
         tools += runtime_tools(prepared.capsule)
     return by_name(tools)
+
+
+def _ledger(prepared: Prepared) -> SpendLedger | None:
+    """The machine's ledger, where a daily ceiling is in effect. Raises E-RUN-026."""
+    if prepared.capsule.inference is None or prepared.config.machine_tokens_per_day is None:
+        return None
+    return open_ledger(prepared.launch.home, time.time_ns() // 1_000_000)
 
 
 def _check_conversation(prepared: Prepared, artifacts: Mapping[str, StagedArtifact]) -> None:

@@ -13,6 +13,7 @@ from murmur.core.tasks import Acceptance, Task
 from murmur.guest.client import Guests
 from murmur.inference.driver import DriverClient
 from murmur.inference.gateway import Gateway
+from murmur.inference.spend import SpendMeter
 from murmur.session.answers import RuntimeTool
 from murmur.session.background import Background
 from murmur.session.board import Board
@@ -129,7 +130,8 @@ def _launch(
     undo.callback(guest_calls.close)
     capture = Capture(staged.capsule.trace.capture, records)
     choices = open_choices(staged, guest_calls, gateway)
-    write_session_start(staged, guests, commands, trace, capture, choices)
+    meter = _meter(staged)
+    write_session_start(staged, guests, commands, trace, capture, choices, meter)
     report_credentials(staged, trace)
     controls = open_controls(staged, choices, trace)
     retain(staged, trace)
@@ -148,9 +150,9 @@ def _launch(
         background.attach(board)
         commands.use_background(background)
     client = choices[PRIMARY].client
-    hooks = open_session_hooks(staged, guests, gateway, client, commands, trace)
+    hooks = open_session_hooks(staged, guests, gateway, client, commands, trace, meter)
     undo.callback(hooks.calls.close)
-    tools = provided_tools(staged, commands, trace, url, controls, handles)
+    tools = provided_tools(staged, commands, trace, url, controls, handles, meter)
     runner = _runner(
         staged,
         board,
@@ -163,6 +165,7 @@ def _launch(
         overdue,
         controls,
         tools,
+        meter,
     )
     never_started.append(runner.never_started)
     return Session(
@@ -192,6 +195,7 @@ def _runner(
     overdue: Overdue,
     controls: SessionControls | None,
     runtime_tools: Mapping[str, RuntimeTool],
+    meter: SpendMeter,
 ) -> TaskRunner:
     capsule = staged.capsule
     inference = capsule.inference
@@ -243,6 +247,7 @@ def _runner(
         notice=Notice(staged.prepared.launch.deadline, capsule.lifecycle.deadline_notice_secs),
         images=images,
         before_turn=commands.refuse_overfull if commands is not None else lambda: None,
+        meter=meter,
     )
     choose = controls.for_call if controls is not None else None
     loop = AgentLoop(settings, client, dispatcher, trace, capture, hooks.turns, choose)
@@ -264,6 +269,21 @@ def _runner(
         ),
         background=commands.background if commands is not None else None,
         hooks=hooks.tasks,
+    )
+
+
+def _meter(staged: Staged) -> SpendMeter:
+    """What the session and its machine may spend. spec/sessions.md 20."""
+    inference = staged.capsule.inference
+    assert inference is not None
+    return SpendMeter(
+        session_id=staged.session_id,
+        session_limit=inference.max_session_tokens,
+        machine_limit=staged.prepared.config.machine_tokens_per_day,
+        ledger=staged.ledger,
+        complain=lambda line: say(
+            staged.directories.records_root, f"[capsule-runtime] warning: {line}"
+        ),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from murmur.core.diagnostics import error, warning
 from murmur.guest.client import Guests
+from murmur.inference.spend import SpendMeter
 from murmur.session.choices import DriverChoice
 from murmur.session.commands import Commands
 from murmur.session.control import declared_control
@@ -62,6 +63,7 @@ def write_session_start(
     trace: TraceWriter,
     capture: Capture,
     choices: Mapping[str, DriverChoice] | None = None,
+    meter: SpendMeter | None = None,
 ) -> None:
     """The first line, and W-SEC-034 for each route outside the class. Raises E-RUN-007."""
     capsule = staged.capsule
@@ -96,6 +98,7 @@ def write_session_start(
         deadline=launch.deadline.record() if launch.deadline is not None else None,
         control=declared_control(capsule.control),
         inference_choices=_records(choices),
+        **(meter or SpendMeter()).limits,
     )
     for route in report.routes:
         if route.present and not route.under_class:

@@ -45,5 +45,3 @@ def _inference(capsule: Capsule) -> Iterator[str]:
         return
     if inference.transport == "process":
         yield "inference.transport: process"
-    if inference.max_session_tokens is not None:
-        yield "inference.max_session_tokens"

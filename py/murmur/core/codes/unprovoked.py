@@ -33,7 +33,6 @@ UNPROVOKED: Final[dict[str, str]] = {
     "E-ROS-006": _FORMATIONS,
     "E-ROS-007": _FORMATIONS,
     "E-RUN-020": _DELEGATION,
-    "E-RUN-026": _HOSTS,
     "E-RUN-030": _HOSTS,
     "E-RUN-032": _HOSTS,
     "E-RUN-033": _HOSTS,

@@ -14,6 +14,7 @@ from murmur.inference.driver import DriverClient
 from murmur.inference.payload import TurnRequest, cache_key
 from murmur.inference.reply import Turn
 from murmur.inference.retry import RetryNotice
+from murmur.inference.spend import SpendMeter, SpendRefused
 from murmur.manifest.capsule import Capsule
 from murmur.session.hooks.scope import Moment
 from murmur.trace.writer import TraceWriter
@@ -24,7 +25,7 @@ class HookInference:
     """The driver as hooks reach it.
 
     `output_cap` is the primary choice's and `compaction_cap` that of a call made while a context is
-    compacted, in tokens.
+    compacted, in tokens. `refused` gets, by hook, what a spend ceiling refused one that compacts.
     """
 
     capsule: Capsule
@@ -32,6 +33,8 @@ class HookInference:
     trace: TraceWriter
     output_cap: int
     compaction_cap: int
+    meter: SpendMeter = dataclasses.field(default_factory=SpendMeter)
+    refused: dict[str, SpendRefused] = dataclasses.field(default_factory=dict)
 
     def run(
         self,
@@ -60,7 +63,16 @@ class HookInference:
         def on_retry(notice: RetryNotice) -> None:
             self.trace.write_aside("inference_retry", **about, **dataclasses.asdict(notice))
 
-        answered = self.client.call(asked, inference.retry, cancel=cancel, on_retry=on_retry)
+        try:
+            admission = self.meter.admit(asked.input_tokens(), cap)
+        except SpendRefused as refused:
+            if compacting:
+                self.refused[hook] = refused
+            self.trace.write_aside("spend_ceiling_reached", **about, **refused.record())
+            return Err(str(refused))
+        answered = self.client.call(
+            asked, inference.retry, cancel=cancel, on_retry=on_retry, admission=admission
+        )
         result = answered.result
         if not isinstance(result, Turn) and result.error_code == "canceled":
             return Err("the call was canceled")

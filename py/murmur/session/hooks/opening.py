@@ -7,6 +7,7 @@ from murmur.conversation.record import Record
 from murmur.guest.client import Guests
 from murmur.inference.driver import DriverClient
 from murmur.inference.gateway import Gateway
+from murmur.inference.spend import SpendMeter
 from murmur.session.commands import Commands
 from murmur.session.history import Message
 from murmur.session.hooks import events
@@ -89,6 +90,7 @@ def open_session_hooks(
     client: DriverClient,
     commands: Commands | None,
     trace: TraceWriter,
+    meter: SpendMeter,
 ) -> SessionHooks:
     """Wires the hooks of a session that is being launched."""
     capsule, limits = staged.capsule, staged.limits
@@ -104,6 +106,7 @@ def open_session_hooks(
         trace=trace,
         output_cap=limits.max_output_tokens,
         compaction_cap=inference.compaction.max_tokens or limits.max_output_tokens,
+        meter=meter,
     )
     hooks = Hooks(
         declared, calls.call, Imports(scope, asking, _reader(staged)), scope, Faults(records)
@@ -119,6 +122,7 @@ def open_session_hooks(
             compaction=inference.compaction,
             compaction_prompt=staged.prompt.compaction,
             input_budget=limits.input_budget()[0],
+            refused=asking.refused,
         ),
         tasks=TaskHooks(
             hooks=hooks, trace=trace, records=records, context=capsule.context, limits=limits

@@ -13,8 +13,9 @@ from murmur.core.tasks import ArtifactFrame
 from murmur.inference.driver import Answered
 from murmur.inference.payload import TurnRequest
 from murmur.inference.reply import Turn
+from murmur.inference.spend import SpendRefused
 from murmur.manifest.inference import Compaction
-from murmur.session.attempt import Attempt, Ending, failed
+from murmur.session.attempt import Attempt, Ending, failed, not_compacted, out_of_tokens
 from murmur.session.hooks import events
 from murmur.session.hooks.dispatch import Hooks
 from murmur.session.hooks.messages import Message, from_hook, paired, summary_text
@@ -28,7 +29,8 @@ SUMMARIES = "out/compaction-summaries.jsonl"
 class TurnHooks:
     """The hooks as the loop meets them. `input_budget` is in tokens; None means no compaction.
 
-    `compaction_prompt` is the manifest's own prompt for the summary, as resolved at launch.
+    `compaction_prompt` is the manifest's own prompt for the summary, as resolved at launch;
+    `refused` what HookInference notes there of the hooks that compact.
     """
 
     hooks: Hooks
@@ -37,6 +39,7 @@ class TurnHooks:
     compaction: Compaction
     compaction_prompt: str | None
     input_budget: int | None
+    refused: dict[str, SpendRefused] = dataclasses.field(default_factory=dict)
 
     def answered(
         self, attempt: Attempt, request: TurnRequest, answered: Answered, result: Turn, turn: int
@@ -76,6 +79,7 @@ class TurnHooks:
         """Asks the hooks; `before` are the request's tokens, `occupancy` the response's too."""
         ratio = occupancy / self.input_budget if self.input_budget else 1.0
         messages = attempt.history.messages
+        self.refused.clear()
         said = self.hooks.compact(
             lambda: events.compaction_event(
                 messages, occupancy, ratio, self.compaction.model, self.compaction_prompt
@@ -86,7 +90,10 @@ class TurnHooks:
         if said.failure is not None:
             reason = f"the compaction hook {said.failure.hook} failed: {said.failure.value}"
             self._log(reason)
-            return failed(reason, "compaction_hook", turn)
+            refused = self.refused.get(said.failure.hook)
+            if refused is not None:
+                return not_compacted(out_of_tokens(refused, turn))
+            return not_compacted(failed(reason, "compaction_hook", turn))
         if said.replacement is None:
             self._decline(attempt, occupancy, turn, "no_hook_replacement")
             return None

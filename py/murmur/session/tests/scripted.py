@@ -17,6 +17,7 @@ from murmur.core.tasks import Acceptance, Caller, Origin, Submission, Task, Trus
 from murmur.guest.calls import GuestFailure, GuestResult, ToolResult
 from murmur.inference.driver import DriverClient, OnEvent
 from murmur.inference.gateway_routes import Route
+from murmur.inference.spend import SpendMeter
 from murmur.manifest.inference import Retry
 from murmur.manifest.parse import load_capsule
 from murmur.manifest.session import Images as ImageLimits
@@ -193,6 +194,7 @@ def rig(
     hooks: AskHooks | None = None,
     deadline: Deadline | None = None,
     images_kept: ImageLimits = FIVE_IMAGES,
+    meter: SpendMeter | None = None,
 ) -> Rig:
     """A session below `folder`, whose driver gives `answers` in order.
 
@@ -251,6 +253,7 @@ def rig(
         warn=lambda found: warned.append(found.code),
         notice=Notice(deadline, lifecycle.deadline_notice_secs),
         images=images,
+        meter=meter or SpendMeter(),
     )
     overdue = Overdue()
     client = DriverClient("local/driver", Route("local/driver", ()), invoke, None)

@@ -6,6 +6,7 @@ import pytest
 
 from murmur.core.tasks import TaskState
 from murmur.guest.calls import GuestResult, ToolResult
+from murmur.inference.spend import SpendMeter
 from murmur.session.attempt import Attempt
 from murmur.session.tests.scripted import Rig, call, calls, reply, rig, says, text
 
@@ -124,3 +125,45 @@ def test_an_enormous_tool_result_reaches_the_model_whole(tmp_path: Path) -> None
     assert _run(at) == "ok"
     assert big in at.requests[1]["messages"][2]["content"][0]["text"]
     assert "output" not in at.event("tool_call")
+
+
+def test_a_call_that_no_ceiling_admits_ends_the_task_before_its_turn_begins(
+    tmp_path: Path,
+) -> None:
+    at = rig(tmp_path, [says("never")], meter=SpendMeter(session_limit=100))
+    submitted = at.submit()
+    assert _run_taken(at) == "spend_ceiling_reached"
+    task = at.board.get(submitted.id)
+    assert at.requests == [] and task.state is TaskState.FAILED
+    line = at.event("spend_ceiling_reached")
+    assert (line["turn"], line["task_id"], line["limit"]) == (0, task.id, "session")
+    assert task.status_text is not None and task.status_text.startswith("spend ceiling reached: ")
+    assert at.result == f"stopped: {task.status_text}"
+    assert "task_failed" not in at.kinds() and "inference" not in at.kinds()
+    assert at.event("task_end")["exit_status"] == "spend_ceiling_reached"
+
+
+def test_after_a_refusal_every_later_task_of_the_session_is_refused(tmp_path: Path) -> None:
+    at = rig(tmp_path, [calls(call("t", x=1)), says("never")], tools={"t": _long}, meter=_narrow())
+    assert _run(at) == "spend_ceiling_reached"
+    assert len(at.requests) == 1
+    assert _run(at) == "spend_ceiling_reached"
+    assert len(at.requests) == 1
+    refused = [each for each in at.events() if each["event_type"] == "spend_ceiling_reached"]
+    assert [each["turn"] for each in refused] == [1, 0]
+    assert refused[1]["used"] + refused[1]["requested"] < refused[1]["ceiling"]
+
+
+def _narrow() -> SpendMeter:
+    """Room for several short calls and for no long one."""
+    return SpendMeter(session_limit=1500)
+
+
+def _long(artifact: str, data: str, attempt: Attempt) -> GuestResult:
+    return ToolResult("passed", data="word " * 2000)
+
+
+def _run_taken(at: Rig) -> str:
+    ending = at.runner.run(at.take())
+    assert ending is not None
+    return ending.status
