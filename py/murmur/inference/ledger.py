@@ -11,9 +11,10 @@ import json
 import os
 import re
 import threading
+from pathlib import Path
 from typing import Final, Self
 
-from murmur.core.diagnostics import error
+from murmur.core.diagnostics import MurmurError, error
 from murmur.core.home import Home
 from murmur.core.safefs import Root, open_root
 
@@ -119,8 +120,26 @@ def open_ledger(home: Home, now_ms: int) -> SpendLedger:
             folder.close()
             raise
     except OSError as failure:
-        raise error("E-RUN-026", path=path, reason=failure.strerror or failure) from None
+        raise _unusable(path, failure) from None
     return SpendLedger(folder)
+
+
+def check_ledger(home: Home, now_ms: int) -> None:
+    """Raises E-RUN-026 where what `open_ledger` would find cannot be used; makes nothing."""
+    name = day_file(now_ms)
+    path = home.spend
+    try:
+        with open_root(home.root) as murmur, murmur.sub("spend") as folder:
+            path = home.spend / name
+            os.close(folder.open_file(name, os.O_RDWR | os.O_APPEND))
+    except FileNotFoundError:
+        return
+    except OSError as failure:
+        raise _unusable(path, failure) from None
+
+
+def _unusable(path: Path, failure: OSError) -> MurmurError:
+    return error("E-RUN-026", path=path, reason=failure.strerror or failure)
 
 
 def day_file(now_ms: int) -> str:

@@ -5,10 +5,12 @@ launch would be refused for is reported, and the exit status is 0.
 """
 
 import dataclasses
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 
 from murmur.core.diagnostics import Diagnostic, MurmurError
+from murmur.inference.ledger import check_ledger
 from murmur.manifest.capsule import Capsule
 from murmur.manifest.network import parse_rules
 from murmur.manifest.segments import (
@@ -109,6 +111,7 @@ def explain_examined(examined: Examined, shapes: Shapes, place: WorkPlace) -> Ex
             *_manifest_refusals(capsule, launch, place),
             *containment.refusals,
             *_grant_refusals(subject, launch.manifest.name),
+            *_ledger_refusals(examined),
             *key_refusals,
             *scope,
         ),
@@ -127,6 +130,15 @@ def _grant_refusals(subject: Subject, manifest: str) -> Iterator[MurmurError]:
         check_grants(subject.demands, subject.writable)
     except UnusableGrant as unusable:
         yield unusable_grant(unusable, manifest)
+
+
+def _ledger_refusals(examined: Examined) -> Iterator[MurmurError]:
+    if examined.capsule.inference is None or examined.config.machine_tokens_per_day is None:
+        return
+    try:
+        check_ledger(examined.launch.home, time.time_ns() // 1_000_000)
+    except MurmurError as unusable:
+        yield unusable
 
 
 def _unserved(capsule: Capsule, launch: Launch) -> Iterator[MurmurError]:

@@ -12,7 +12,7 @@ import pytest
 
 from murmur.core.diagnostics import MurmurError
 from murmur.core.home import Home
-from murmur.inference.ledger import SpendLedger, day_file, open_ledger
+from murmur.inference.ledger import SpendLedger, check_ledger, day_file, open_ledger
 
 NOON = int(datetime.datetime(2026, 3, 1, 12, tzinfo=datetime.UTC).timestamp() * 1000)
 DAY_MS = 86_400_000
@@ -115,7 +115,16 @@ def test_e_run_026_names_what_cannot_be_used_and_follows_no_link(home: Home, tar
     path = home.root / target
     path.parent.mkdir(exist_ok=True)
     path.symlink_to(elsewhere)
-    with pytest.raises(MurmurError) as refused:
-        open_ledger(home, NOON)
-    assert refused.value.code == "E-RUN-026" and str(path) in refused.value.message
+    for use in (open_ledger, check_ledger):
+        with pytest.raises(MurmurError) as refused:
+            use(home, NOON)
+        assert refused.value.code == "E-RUN-026" and str(path) in refused.value.message
     assert list(elsewhere.iterdir()) == []
+
+
+def test_looking_whether_it_can_be_used_makes_nothing(home: Home) -> None:
+    check_ledger(home, NOON)
+    assert list(home.root.iterdir()) == []
+    home.spend.mkdir()
+    check_ledger(home, NOON)
+    assert list(home.spend.iterdir()) == []

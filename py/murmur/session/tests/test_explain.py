@@ -133,3 +133,17 @@ def test_a_class_that_is_none_is_refused(folder: Path) -> None:
     with pytest.raises(MurmurError) as refusal:
         explained(folder, MINIMAL, Flags(containment="tight"))
     assert refusal.value.code == "E-IO-003"
+
+
+def test_a_ledger_that_could_not_be_used_is_reported_where_a_ceiling_needs_it(
+    folder: Path,
+) -> None:
+    murmur = folder / "home" / ".murmur"
+    murmur.mkdir()
+    (murmur / "spend").write_text("")
+    assert "E-RUN-026" not in codes(explained(folder, EVERY_BLOCK))
+    (murmur / "config.yaml").write_text("spend: {machine_tokens_per_day: 1000}\n")
+    assert "E-RUN-026" in codes(explained(folder, EVERY_BLOCK))
+    (murmur / "spend").unlink()
+    assert "E-RUN-026" not in codes(explained(folder, EVERY_BLOCK))
+    assert not (murmur / "spend").exists()
