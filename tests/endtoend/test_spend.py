@@ -127,3 +127,20 @@ def test_the_machine_s_ceiling_counts_the_runs_of_a_day_and_refuses_the_one_too_
     assert (refused["limit"], refused["ceiling"], refused["used"]) == ("machine", used + 100, used)
     assert _lines(trace, "inference") == [] and thrift.ledger() == rows
     assert "spend.machine_tokens_per_day" in thrift.result()
+
+
+def test_session_status_says_what_the_machine_used_and_may_use_today(thrift: Thrift) -> None:
+    asks = {"tool_calls": [{"name": "session-status", "input": {}}]}
+    told = {"expect": '"limit": 7654321', "text": "done"}
+    manifest = replay([asks, told], trace={"capture": "content"})
+    manifest["inference"]["max_tokens"] = CAP
+    write_manifest(thrift.project, manifest)
+    thrift.allow(7654321)
+    before = sum(map(_tokens, thrift.ledger()))
+    done, trace = thrift.run()
+    assert done.returncode == 0, done.stderr
+    first = _lines(trace, "inference")[0]
+    (call,) = _lines(trace, "tool_call")
+    answer = str(call["output"])
+    status = json.loads(answer[answer.index("{") : answer.rindex("}") + 1])
+    assert status["spend"]["machine_today"] == {"used": before + _tokens(first), "limit": 7654321}
