@@ -41,6 +41,8 @@ INSIDE: Final = (
 BOUNDARY: Final = unique((*INSIDE, *rows_network.UNIX_ROWS, *rows_code.ROWS, *AFTERWARDS))
 TABLE: Final = unique((*BOUNDARY, *CASES))
 
+_ATTACK: Final = Path(__file__).with_name("attack.py").read_text()
+
 _OF_THE_HOST: Final = re.compile(r'"(/(?:dev|proc/sys|proc/irq|sys)/[^"<{]+)"')
 
 _CALLS: Final[dict[str, tuple[int, int]]] = {
@@ -132,8 +134,7 @@ def _inside(
         asked[f"control {row.name}"] = row.control.attempt
         asked[row.name] = _filled(row.attempt, facts)
     (prison.work / "rows.json").write_text(json.dumps(asked))
-    program = Path(__file__).with_name("attack.py").read_text()
-    (prison.work / "attack.py").write_text(program)
+    (prison.work / "attack.py").write_text(_ATTACK)
     result = prison.run("python3", "attack.py", timeout=120)
     assert result.exit_code == 0, result
     told = json.loads((prison.work / "results.json").read_text())

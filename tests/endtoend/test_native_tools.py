@@ -63,7 +63,8 @@ def _publish(place: Place, folder: Path, program: bytes, name: str = "native-too
 
 
 def _manifest(do: str, name: str = "native-tool", **more: Any) -> dict[str, Any]:
-    turns = [{"tool_calls": [{"name": name, "input": {"do": do}}]}, {"text": "done"}]
+    called = {"tool_calls": [{"name": name, "input": {"do": do}}]}
+    turns: list[dict[str, Any]] = [called, {"text": "done"}]
     manifest = replay(turns, trace={"capture": "content"}, **more)
     manifest["artifacts"].append({"name": f"local/{name}", "version": "0.1.0", "runtime": "tool"})
     return manifest

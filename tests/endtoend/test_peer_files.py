@@ -55,6 +55,7 @@ def _until_idle(running: Running, tasks: int) -> None:
 def test_a_file_goes_from_one_capsule_to_another_and_to_nobody_else(
     place: Place, tmp_path: Path
 ) -> None:
+    giver: Running
     reads: Sequence[Any] = [
         lambda request: _calls("fetch-peer-file", peer=giver.ready["url"],
                                handle=_handle_in(request)),

@@ -18,7 +18,8 @@ GRANTED: dict[str, Any] = {
 
 def _manifest(steps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     plan = {"id": "release", "steps": list(steps)}
-    turns = [{"tool_calls": [{"name": "submit-plan", "input": plan}]}, {"text": "done"}]
+    submitted = {"tool_calls": [{"name": "submit-plan", "input": plan}]}
+    turns: list[dict[str, Any]] = [submitted, {"text": "done"}]
     return replay(
         turns,
         capabilities=GRANTED,

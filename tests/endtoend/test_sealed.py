@@ -222,7 +222,7 @@ def test_unix_sockets_are_there_where_they_are_granted(
     place: Place, project: Path, floor: str
 ) -> None:
     text = "-c 'import socket; socket.socket(socket.AF_UNIX); print(\"made\")'"
-    granted = {"network": {"unix_sockets": True}}
+    granted: dict[str, Any] = {"network": {"unix_sockets": True}}
     assert (
         "made" in sealed_run(place, project, [("python3", text)], None, floor, **granted).outputs[0]
     )

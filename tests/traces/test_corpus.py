@@ -66,10 +66,11 @@ def test_the_corpus_holds_every_event(paths: dict[str, Path]) -> None:
 def test_what_compares_totals_refuses_a_session_without_an_end(
     name: str, paths: dict[str, Path]
 ) -> None:
-    for command in (
+    commands: tuple[Callable[[], object], ...] = (
         lambda: list(compare(paths[name], paths["whole"])),
         lambda: Report().add(paths[name]),
-    ):
+    )
+    for command in commands:
         with pytest.raises(MurmurError) as refused:
             command()
         assert refused.value.code == "E-TRC-001"
