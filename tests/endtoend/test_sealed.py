@@ -211,7 +211,7 @@ def test_host_paths_are_the_operators_and_never_executable(
         "declared": "read",
         "access": "read",
         "mechanism": mechanism,
-        "credential_location": False,
+        "credential_location": str(shared).startswith("/root/"),
     }
     assert (rows[1]["access"], rows[1]["mechanism"]) == ("read-write", mechanism)
     assert (rows[2]["mechanism"], rows[2]["credential_location"]) == ("none", True)

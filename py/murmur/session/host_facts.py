@@ -11,7 +11,7 @@ from murmur.core.safefs import Root, open_root
 @contextlib.contextmanager
 def host_facts(home: Home, home_inside: bool, *, create: bool) -> Iterator[Root | None]:
     """The folder of facts; None where they cannot be kept. A launch that may yet be refused does
-    not `create` it.
+    not `create` it, changes no mode, and believes nothing in a folder that others could enter.
 
     None as well with a home in the work folder (`home_inside`): a command could write there what
     the next session grants.
@@ -24,7 +24,10 @@ def host_facts(home: Home, home_inside: bool, *, create: bool) -> Iterator[Root 
         try:
             root = held.enter_context(open_root(home.root))
             facts = held.enter_context(root.sub("host_facts", create=create))
-            os.fchmod(facts.fileno(), 0o700)
+            if create:
+                os.fchmod(facts.fileno(), 0o700)
+            elif os.fstat(facts.fileno()).st_mode & 0o077:
+                facts = None
         except OSError:
             facts = None
         yield facts
