@@ -7,15 +7,21 @@ where that user cannot read.
 
 import codecs
 import dataclasses
+import importlib
 import json
 import os
+import pkgutil
 import re
 import sys
 import traceback
+import types
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
+import murmur.core
+import murmur.manifest
+import murmur.sandbox
 from murmur.sandbox.probe import CLASSES, read_host
 from tests.conformance import rows_code, rows_files, rows_kernel, rows_network, rows_processes
 from tests.conformance.prison import (
@@ -70,10 +76,19 @@ def become(uid: int) -> None:
     """An ordinary user without a further group, for good."""
     for name in ("ascii", "idna", "latin-1"):  # imported where they are first used
         codecs.lookup(name)
+    for package in (murmur.core, murmur.manifest, murmur.sandbox):
+        _import_all(package)
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
     os.environ["HOME"] = "/nonexistent"
+
+
+def _import_all(package: types.ModuleType) -> None:
+    """Loads what is imported late: the files may lie where the user to be cannot read."""
+    for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        if ".tests" not in found.name:
+            importlib.import_module(found.name)
 
 
 def attempt_all(job: Job) -> dict[str, Any]:

@@ -136,9 +136,13 @@ def delivered(prison: Prison, around: Surroundings) -> object:
 
 
 def own_priority(prison: Prison, around: Surroundings) -> object:
-    """A command may change what belongs to its user: of its own session alone."""
+    """A command may change what belongs to its user: of its own session alone.
+
+    How far it moved the runtime from the priority that it was started with.
+    """
+    before = os.getpriority(os.PRIO_PROCESS, 0)
     prison.run("python3", "-c", "import os; os.setpriority(os.PRIO_USER, os.getuid(), 9)")
-    return os.getpriority(os.PRIO_PROCESS, 0)
+    return os.getpriority(os.PRIO_PROCESS, 0) - before
 
 
 def limit_the_holder(prison: Prison, around: Surroundings) -> object:
