@@ -8,6 +8,7 @@ where that user cannot read.
 import codecs
 import dataclasses
 import importlib
+import importlib.util
 import json
 import os
 import pkgutil
@@ -87,7 +88,9 @@ def become(uid: int) -> None:
 def _import_all(package: types.ModuleType) -> None:
     """Loads what is imported late: the files may lie where the user to be cannot read."""
     for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        if ".tests" not in found.name:
+        # A library that guests load lies among the modules and is none.
+        spec = importlib.util.find_spec(found.name)
+        if spec is not None and str(spec.origin).endswith(".py") and ".tests" not in found.name:
             importlib.import_module(found.name)
 
 
