@@ -37,6 +37,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--times", type=int, default=300)
     times = parser.parse_args().times
+    built = Path("c/sandbox/mur-sandbox")  # among the runfiles, below `bazel run`
+    if built.exists():
+        os.environ.setdefault("MURMUR_SANDBOX_HELPER", str(built.absolute()))
     print(f"Python {platform.python_version()}, Linux {platform.release()}, ", end="")
     print(f"{os.cpu_count()} processors", flush=True)
     with tempfile.TemporaryDirectory(prefix="murmur-bench-", dir="/var/tmp") as name:
