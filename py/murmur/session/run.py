@@ -14,7 +14,7 @@ from murmur.core.tasks import Origin, TaskNotOpen, TaskState, UnknownTask
 from murmur.session.attempt import Ending, canceled, overdue
 from murmur.session.lost_commands import reconcile, report_text
 from murmur.session.notices import keep, say
-from murmur.session.outcome import Outcome
+from murmur.session.outcome import Outcome, settled
 from murmur.session.start import Session
 from murmur.session.task_runner import is_local
 
@@ -28,9 +28,9 @@ def run_tasks(session: Session) -> Outcome:
     Never raises: a lost trace, and a fault of ours between tasks, is the outcome E-RUN-007.
     """
     if session.hooks is None:
-        return _run_tasks(session)
+        return settled(lambda: _run_tasks(session))
     session.hooks.begin(session.staged)
-    outcome = _run_tasks(session)
+    outcome = settled(lambda: _run_tasks(session))
     session.board.stop_accepting()
     session.board.reject_queued()
     session.hooks.end(session_ms(session), outcome.status)
@@ -43,13 +43,7 @@ def session_ms(session: Session) -> int:
 
 
 def _run_tasks(session: Session) -> Outcome:
-    try:
-        deciding = _run_until_end(session)
-    except MurmurError as failure:
-        return Outcome("failed", (failure.diagnostic,))
-    except Exception as failure:
-        reason = f"{type(failure).__name__}: {failure}"
-        return Outcome("failed", (error("E-RUN-007", reason=reason).diagnostic,))
+    deciding = _run_until_end(session)
     session.overdue.too_late(session.stopping)
     if session.overdue and (deciding is None or deciding.status == "deadline_reached"):
         return _deadline_reached(session)

@@ -8,7 +8,7 @@ import dataclasses
 import time
 from typing import Final
 
-from murmur.core.diagnostics import Diagnostic, MurmurError, error
+from murmur.core.diagnostics import Diagnostic, error
 from murmur.core.safefs import Root
 from murmur.core.streams import complain
 from murmur.guest.calls import CAPSULE_RUN, GateRules, GuestCall, GuestFailure, Preopen
@@ -22,7 +22,7 @@ from murmur.session.commands import Commands, open_commands, open_scope
 from murmur.session.guest_calls import GuestCalls, call_limits, capsule_environment
 from murmur.session.hooks.opening import FrameHooks, open_frame_hooks
 from murmur.session.notices import AT_LAUNCH, keep, tell
-from murmur.session.outcome import Outcome
+from murmur.session.outcome import Outcome, settled
 from murmur.session.script.interfaces import ScriptInterfaces
 from murmur.session.spawning import register
 from murmur.session.stage import Staged
@@ -94,7 +94,7 @@ def run_script(session: ScriptSession) -> Outcome:
     Never raises. A lost trace is the outcome E-RUN-007.
     """
     session.hooks.begin(session.staged)
-    outcome = _run(session)
+    outcome = settled(lambda: _run(session))
     session.hooks.end(_session_ms(session), outcome.status)
     return outcome
 
@@ -104,13 +104,7 @@ def _session_ms(session: ScriptSession) -> int:
 
 
 def _run(session: ScriptSession) -> Outcome:
-    try:
-        failure = _call(session)
-    except MurmurError as refused:
-        return Outcome("failed", (refused.diagnostic,))
-    except Exception as fault:
-        reason = f"{type(fault).__name__}: {fault}"
-        return Outcome("failed", (error("E-RUN-007", reason=reason).diagnostic,))
+    failure = _call(session)
     if failure is None:
         return Outcome("ok")
     return Outcome("trapped", (_diagnostic(session.staged, failure),))
