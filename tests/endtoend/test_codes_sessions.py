@@ -17,10 +17,12 @@ from tests.endtoend.ground import Case, Done, Ground, check_warned
 LOUD_CODES = {
     "W-MAN-001": ("driver-replay", "local/driver-replay"),
     "W-SEC-005": ("Landlock",),
+    "W-SEC-006": ("local/hook-debug", "limits"),
     "W-SEC-007": ("local/tool-editor", "other.example"),
     "W-SEC-008": ("local/tool-editor", "limits"),
     "W-SEC-011": ("workdir_exec",),
     "W-SEC-014": ("capabilities.filesystem.records",),
+    "W-SEC-016": ("capabilities.conversation",),
     "W-SEC-017": ("python3",),
     "W-SEC-019": ("'capabilitys'", "at the top level", "'capabilities'"),
     "W-SEC-022": ("shell.allow",),
@@ -44,12 +46,19 @@ def loud(ground: Ground) -> Done:
                 **editor,
                 "capabilities": {"network": {"allow": ["other.example"]}, "limits": {}},
             },
+            {
+                "name": "local/hook-debug",
+                "version": "0.1.0",
+                "runtime": "hook",
+                "capabilities": {"limits": {"instances": 10}},
+            },
         ],
         capabilities={
             "network": {"allow": ["example.com"]},
             "shell": {"allow": ["python3", "true"]},
             "filesystem": {"workdir_exec": True, "records": True, "read_only": ["tests"]},
             "env": {"allow": ["APP_TOKEN"]},
+            "conversation": {"read": True},
         },
         capabilitys={},
     )

@@ -95,8 +95,4 @@ NOT_BY_A_COMMAND: Final = {
     "WASM hosts, gateway, inference, and the drivers",
     "W-REG-001": "no command files a native artifact without a platform: "
     "Stores: build, publish, install, lock, index, search, precompile, list",
-    "W-SEC-006": "hooks are refused as not served before: "
-    "Sessions: staging to teardown, the agent loop, shell, hooks, plans, memory",
-    "W-SEC-016": "capabilities.conversation is refused as not served before: "
-    "Sessions: staging to teardown, the agent loop, shell, hooks, plans, memory",
 }
