@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from murmur.cli.output_file import write_output
 from murmur.core.diagnostics import error
 from murmur.core.streams import complain, emit
 
@@ -36,11 +37,11 @@ def command(otel_endpoint: str, window: str, output: str | None, port: int | Non
     if port is not None:
         _serve(text, port)
     elif output is not None:
-        _write(Path(output), text)
+        write_output(Path(output), text)
         emit(f"murmur: topology written to {output}")
     else:
         path = Path(f"/tmp/murmur-topology-{int(time.time())}.html")
-        _write(path, text)
+        write_output(path, text)
         emit(f"murmur: opening topology at {path}")
         webbrowser.open(path.as_uri())
 
@@ -63,18 +64,6 @@ def _page(endpoint: str, window: str) -> str:
     if not graph.nodes:
         complain(f"murmur: {NO_TRACES}")
     return page(graph, window)
-
-
-def _write(path: Path, text: str) -> None:
-    """Replaces the file whole; a link at its place is replaced, not followed. Raises E-IO-003."""
-    from murmur.core.safefs import open_root
-
-    try:
-        with open_root(path.parent) as folder:
-            folder.write_atomic(path.name, text.encode(), 0o644)
-    except OSError as failure:
-        reason = failure.strerror or str(failure)
-        raise error("E-IO-003", what=f"cannot write {path}", reason=reason, hint="") from None
 
 
 def _serve(text: str, port: int) -> None:

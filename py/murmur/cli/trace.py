@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from murmur.cli.output_file import write_output
 from murmur.core.diagnostics import MurmurError, error
 from murmur.core.home import Home, find_home
 from murmur.core.streams import complain, emit, emit_bytes
@@ -301,13 +302,5 @@ def _write_or_print(lines: "Sequence[str]", output: str | None) -> None:
     if output is None:
         _print(lines)
         return
-    from murmur.core.safefs import open_root
-
-    path, data = Path(output), "".join(f"{line}\n" for line in lines).encode()
-    try:
-        with open_root(path.parent) as folder:
-            folder.write_atomic(path.name, data, 0o644)
-    except OSError as failure:
-        reason = failure.strerror or str(failure)
-        raise error("E-IO-003", what=f"cannot write {output}", reason=reason, hint="") from None
+    write_output(Path(output), "".join(f"{line}\n" for line in lines))
     emit(f"wrote {output}")

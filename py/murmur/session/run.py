@@ -3,18 +3,17 @@
 import contextlib
 import math
 import threading
-import time
 from collections.abc import Mapping
 from typing import Final
 
 from murmur.core.diagnostics import MurmurError, error
 from murmur.core.ids import new_id
-from murmur.core.streams import complain
 from murmur.core.tasks import Origin, TaskNotOpen, TaskState, UnknownTask
 from murmur.session.attempt import Ending, canceled, overdue
 from murmur.session.lost_commands import reconcile, report_text
-from murmur.session.notices import keep, say
+from murmur.session.notices import say
 from murmur.session.outcome import Outcome, settled
+from murmur.session.session_end import close_commands, close_trace, session_ms
 from murmur.session.start import Session
 from murmur.session.task_runner import is_local
 
@@ -33,13 +32,8 @@ def run_tasks(session: Session) -> Outcome:
     outcome = settled(lambda: _run_tasks(session))
     session.board.stop_accepting()
     session.board.reject_queued()
-    session.hooks.end(session_ms(session), outcome.status)
+    session.hooks.end(session_ms(session.staged), outcome.status)
     return outcome
-
-
-def session_ms(session: Session) -> int:
-    """Milliseconds since the session began."""
-    return max(0, time.time_ns() // 1_000_000 - session.staged.started_at)
 
 
 def _run_tasks(session: Session) -> Outcome:
@@ -202,23 +196,8 @@ def end_session(session: Session, outcome: Outcome) -> Outcome:
     staged = session.staged
     if session.handles is not None:
         session.handles.revoke()
-    if session.commands is not None:
-        try:
-            session.commands.close()
-        except Exception as failure:
-            line = f"[capsule-runtime] warning: the commands could not be ended: {failure}"
-            if complain(line):
-                keep(staged.directories.records_root, line)
+    close_commands(session.commands, staged)
     session.guest_calls.close()
     if session.hooks is not None:
         session.hooks.close()
-    lost = session.trace.write_aside(
-        "session_end",
-        duration_ms=session_ms(session),
-        exit_status=outcome.status,
-        **session.trace.session_counts.session_end(),
-    )
-    session.trace.close()
-    if lost is None or outcome.status != "ok":
-        return outcome
-    return Outcome("failed", (lost.diagnostic,))
+    return close_trace(session.trace, staged, outcome)

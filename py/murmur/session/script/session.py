@@ -5,12 +5,10 @@ No door, no board and no hooks per task: one call of the component, with the cap
 
 import contextlib
 import dataclasses
-import time
 from typing import Final
 
 from murmur.core.diagnostics import Diagnostic, error
 from murmur.core.safefs import Root
-from murmur.core.streams import complain
 from murmur.guest.calls import CAPSULE_RUN, GateRules, GuestCall, GuestFailure, Preopen
 from murmur.guest.client import Guests
 from murmur.guest.processes import GuestsFailed
@@ -21,9 +19,10 @@ from murmur.session.accessible import accessible_folder
 from murmur.session.commands import Commands, open_commands, open_scope
 from murmur.session.guest_calls import GuestCalls, call_limits, capsule_environment
 from murmur.session.hooks.opening import FrameHooks, open_frame_hooks
-from murmur.session.notices import AT_LAUNCH, keep, tell
+from murmur.session.notices import AT_LAUNCH, tell
 from murmur.session.outcome import Outcome, settled
 from murmur.session.script.interfaces import ScriptInterfaces
+from murmur.session.session_end import close_commands, close_trace, session_ms
 from murmur.session.spawning import register
 from murmur.session.stage import Staged
 from murmur.session.trace_opening import open_trace, retain, write_session_start
@@ -95,12 +94,8 @@ def run_script(session: ScriptSession) -> Outcome:
     """
     session.hooks.begin(session.staged)
     outcome = settled(lambda: _run(session))
-    session.hooks.end(_session_ms(session), outcome.status)
+    session.hooks.end(session_ms(session.staged), outcome.status)
     return outcome
-
-
-def _session_ms(session: ScriptSession) -> int:
-    return max(0, time.time_ns() // 1_000_000 - session.staged.started_at)
 
 
 def _run(session: ScriptSession) -> Outcome:
@@ -168,23 +163,8 @@ def end_script(session: ScriptSession, outcome: Outcome) -> Outcome:
     The outcome as it is now: a `session_end` that cannot be written is a failure (E-RUN-007).
     """
     staged = session.staged
-    if session.commands is not None:
-        try:
-            session.commands.close()
-        except Exception as failure:
-            line = f"[capsule-runtime] warning: the commands could not be ended: {failure}"
-            if complain(line):
-                keep(staged.directories.records_root, line)
+    close_commands(session.commands, staged)
     session.calls.close()
     session.hooks.close()
     session.folder.close()
-    lost = session.trace.write_aside(
-        "session_end",
-        duration_ms=_session_ms(session),
-        exit_status=outcome.status,
-        **session.trace.session_counts.session_end(),
-    )
-    session.trace.close()
-    if lost is None or outcome.status != "ok":
-        return outcome
-    return Outcome("failed", (lost.diagnostic,))
+    return close_trace(session.trace, staged, outcome)
