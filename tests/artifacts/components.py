@@ -1,7 +1,7 @@
 """The built artifacts under test, compiled once, and calls of them as the runtime makes them.
 
 Bazel names each component by an environment variable (COMPONENT_DRIVER_REPLAY, ...). Without it
-they are those of tools/dev/build_artifacts.sh, below MURMUR_DEV.
+they are those of tools/dev/build_artifacts.py, below MURMUR_DEV.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def component(name: str) -> Path:
         return Path(named).resolve()
     folder = os.environ.get("MURMUR_DEV", os.path.join(tempfile.gettempdir(), "murdev"))
     path = Path(folder, "artifacts", name, "capsule.wasm")
-    assert path.exists(), f"run tools/dev/build_artifacts.sh {name} first"
+    assert path.exists(), f"run tools/dev/build_artifacts.py {name} first"
     return path
 
 
