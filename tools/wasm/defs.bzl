@@ -246,10 +246,58 @@ def _mur_artifacts_impl(ctx):
         output = ctx.actions.declare_file(ctx.label.name + "/" + file.basename)
         ctx.actions.symlink(output = output, target_file = file)
         outputs.append(output)
+    index = ctx.actions.declare_file(ctx.label.name + "/artifacts-index.json")
+    arguments = ctx.actions.args()
+    arguments.add(ctx.executable._mur)
+    arguments.add(index)
+    arguments.add(ctx.attr.repository)
+    arguments.add(ctx.attr.release)
+    arguments.add_all(ctx.files.srcs)
+
+    # `mur index` reads a folder, and the folder of outputs may hold those of earlier builds.
+    ctx.actions.run_shell(
+        arguments = [arguments],
+        command = """
+set -eu
+mur=$PWD/$1 index=$PWD/$2 repository=$3 release=$4
+shift 4
+stage=$(mktemp -d "$index.XXXXXX")
+trap 'rm -rf "$stage"' EXIT
+mkdir "$stage/assets" "$stage/home"
+cp -L "$@" "$stage/assets"
+SOURCE_DATE_EPOCH=315532800 HOME=$stage/home \
+  "$mur" index "$stage/assets" --repo "$repository" --release "$release" -o "$index" >"$stage/log" 2>&1 || {
+  cat "$stage/log" >&2
+  exit 1
+}
+""",
+        inputs = ctx.files.srcs,
+        mnemonic = "MurIndex",
+        outputs = [index],
+        progress_message = "Indexing artifacts %s" % ctx.label,
+        tools = [ctx.executable._mur],
+    )
+    outputs.append(index)
     return [DefaultInfo(files = depset(outputs), runfiles = ctx.runfiles(outputs))]
 
 mur_artifacts = rule(
     implementation = _mur_artifacts_impl,
-    attrs = {"srcs": attr.label_list(allow_files = [".zip"])},
-    doc = "Archives side by side in the folder <name>/ of the package's output.",
+    attrs = {
+        "release": attr.string(
+            doc = "The tag of the release that the archives are attached to.",
+            mandatory = True,
+        ),
+        "repository": attr.string(
+            doc = "<owner>/<repository> of that release.",
+            mandatory = True,
+        ),
+        "srcs": attr.label_list(allow_files = [".zip"]),
+        "_mur": attr.label(
+            cfg = "exec",
+            default = "//:mur",
+            executable = True,
+        ),
+    },
+    doc = "What a release of artifacts consists of, in the folder <name>/ of the package's output: the archives " +
+          "side by side, and their artifacts-index.json by `mur index`.",
 )
