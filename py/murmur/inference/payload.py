@@ -4,14 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from murmur.inference.tokens import count_tokens
+from murmur.inference.pieces import Message, Piece, Pieces, count_request, wire_message
 from murmur.trace.content import canonical
 
-Message = Mapping[str, Any]
-IMAGE_TOKENS: Final = 1600
-"""What an image is counted as: about the most that a provider charges for one."""
-
-_MEMBERS: Final = ("role", "tool_call_id", "is_error", "content")
+_MESSAGES: Final = "messages"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +21,10 @@ class Continuation:
 
 @dataclass(frozen=True, slots=True)
 class TurnRequest:
-    """One model call. `messages` is the whole history; bookkeeping keys in it are dropped."""
+    """One model call. `messages` is the whole history; bookkeeping keys in it are dropped.
+
+    Requests that share their `pieces` do the work on a message that they share once.
+    """
 
     model: str
     max_tokens: int
@@ -36,17 +35,27 @@ class TurnRequest:
     context_id: str = ""
     params: Mapping[str, Any] = field(default_factory=dict)
     continuation: Continuation | None = None
+    pieces: Pieces = field(default_factory=Pieces, compare=False, repr=False)
 
     def payload(self) -> str:
         """The JSON text for `tool-input.data`: only what a held continuation does not know."""
         held = self.held_continuation()
         if held is None:
             return self.full_payload()
-        return _compact({**self.members(held.known), "continuation_id": held.id})
+        return self._serialized(self.sent(), {"continuation_id": held.id})
 
     def full_payload(self) -> str:
         """The JSON text with every message, which tokens are counted over."""
-        return _compact(self.members())
+        return self._serialized(self.pieces.of(self.messages))
+
+    def sent(self) -> list[Piece]:
+        """The messages that the payload holds: those that a held continuation does not know."""
+        held = self.held_continuation()
+        return self.pieces.of(self.messages)[held.known if held is not None else 0 :]
+
+    def messages_text(self) -> str:
+        """The JSON text of every message."""
+        return _listed(self.pieces.of(self.messages))
 
     def held_continuation(self) -> Continuation | None:
         """The continuation, when it is of this context and within this history."""
@@ -58,15 +67,25 @@ class TurnRequest:
     def input_tokens(self) -> int:
         """Tokens of the full request, whatever a continuation saves. spec/artifacts.md 11.4.
 
-        An image counts `IMAGE_TOKENS`, not the tokens of its base64.
+        Those of `full_payload`, but for an image, which counts `IMAGE_TOKENS`.
         """
-        members = self.members()
-        bare = [without_images(message) for message in members["messages"]]
-        images = sum(count for _, count in bare)
-        if not images:
-            return count_tokens(_compact(members))
-        counted = count_tokens(_compact({**members, "messages": [each for each, _ in bare]}))
-        return counted + images * IMAGE_TOKENS
+        before, after = self._around({})
+        return count_request(before, self.pieces.of(self.messages), after)
+
+    def _serialized(self, pieces: Sequence[Piece], more: Mapping[str, Any] | None = None) -> str:
+        before, after = self._around(more or {})
+        return f"{before[:-1]}{_listed(pieces)}{after[1:]}"
+
+    def _around(self, more: Mapping[str, Any]) -> tuple[str, str]:
+        """The canonical JSON before the messages, with their `[`, and after them, with their `]`.
+
+        So that what the trace hashes of a request is a substring of it. spec/observability.md 6.
+        """
+        members = {**self.members(len(self.messages)), **more}
+        first = {key: value for key, value in members.items() if key < _MESSAGES}
+        last = {key: value for key, value in members.items() if key > _MESSAGES}
+        before, after = canonical(first).decode(), canonical(last).decode()
+        return f'{before[:-1]},"{_MESSAGES}":[', f"],{after[1:]}"
 
     def members(self, known: int = 0) -> dict[str, Any]:
         """The request as data, without its first `known` messages and without a continuation."""
@@ -81,35 +100,10 @@ class TurnRequest:
         }
 
 
-def without_images(message: dict[str, Any]) -> tuple[dict[str, Any], int]:
-    """A message with the bytes of its images left out, and how many there were."""
-    content = message.get("content")
-    blocks = content if isinstance(content, list) else []
-    count = sum(1 for block in blocks if block.get("type") == "image")
-    if not count:
-        return message, 0
-    bare = [
-        {**block, "source": {**block.get("source", {}), "data": ""}}
-        if block.get("type") == "image"
-        else block
-        for block in blocks
-    ]
-    return {**message, "content": bare}, count
-
-
-def wire_message(message: Message) -> dict[str, Any]:
-    """The message without the envelope that only records keep. spec/sessions.md 18.2."""
-    return {key: message[key] for key in _MEMBERS if key in message}
-
-
 def cache_key(capsule: str, version: str, context_id: str | None) -> str:
     """`prompt_cache_key`: the same for every turn of a task."""
     return f"{capsule}:{version}:{context_id}" if context_id else f"{capsule}:{version}"
 
 
-def _compact(members: Mapping[str, Any]) -> str:
-    """The request as canonical JSON, so that what the trace hashes of it is a substring of it.
-
-    spec/observability.md 6.
-    """
-    return canonical(members).decode("utf-8")
+def _listed(pieces: Sequence[Piece]) -> str:
+    return f"[{','.join([piece.hashed.text for piece in pieces])}]"

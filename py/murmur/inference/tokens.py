@@ -29,6 +29,14 @@ def count_tokens(text: str) -> int:
     return sum(counter(piece) for piece in pieces if piece) + len(pieces) - 1
 
 
+def adds_up() -> bool:
+    """Whether parts cut where the tokenizer would cut count what the whole does.
+
+    An estimate rounds each part down.
+    """
+    return (_counter or _load()) is not estimate_tokens
+
+
 def estimate_tokens(text: str) -> int:
     """The fallback: one token per four bytes of UTF-8, rounded down."""
     return len(text.encode("utf-8", "surrogatepass")) // 4

@@ -159,7 +159,7 @@ class History:
 
     def put_before(self, messages: Iterable[Mapping[str, Any]], inserted_by: str) -> list[Message]:
         """Places messages before all others and records them as `inserted_by` whom."""
-        seeded = [self._inserted(message, inserted_by) for message in messages]
+        seeded = self._inserted(messages, inserted_by)
         self.messages[:0] = seeded
         self.continuation = None
         return seeded
@@ -169,7 +169,7 @@ class History:
 
         A message that came back with its id stands in the record already and is not repeated.
         """
-        self.messages[:] = [self._inserted(message, inserted_by) for message in messages]
+        self.messages[:] = self._inserted(messages, inserted_by)
         self.continuation = None
 
     def image(self, digest: str) -> bytes | None:
@@ -186,12 +186,17 @@ class History:
         """The task is over."""
         self._conversations.leave(self)
 
-    def _inserted(self, message: Mapping[str, Any], inserted_by: str) -> Message:
-        known = message.get("id")
-        if known and any(each["id"] == known for each in self.messages):
-            return dict(message)
-        entering: Message = {**message, "id": known or new_id("msg"), "inserted_by": inserted_by}
-        self._keep(entering, NO_IMAGES)
+    def _inserted(self, messages: Iterable[Mapping[str, Any]], inserted_by: str) -> list[Message]:
+        present = {each["id"] for each in self.messages}
+        entering: list[Message] = []
+        for message in messages:
+            known = message.get("id")
+            if known in present:
+                entering.append(dict(message))
+                continue
+            new = {**message, "id": known or new_id("msg"), "inserted_by": inserted_by}
+            self._keep(new, NO_IMAGES)
+            entering.append(new)
         return entering
 
     def _keep(self, message: Message, images: Mapping[str, bytes]) -> None:

@@ -13,6 +13,7 @@ from murmur.core.tasks import ArtifactFrame, StatusFrame, TaskState
 from murmur.inference.driver import Answered, DriverClient, continuation_after
 from murmur.inference.frames import TurnFrames
 from murmur.inference.payload import TurnRequest
+from murmur.inference.pieces import Pieces
 from murmur.inference.reply import Turn, TurnFailure
 from murmur.inference.retry import RetryNotice
 from murmur.inference.spend import Admission, SpendMeter, SpendRefused
@@ -86,6 +87,7 @@ class AgentLoop:
         self._dispatcher = dispatcher
         self._trace = trace
         self._capture = capture
+        self._pieces = Pieces()
 
     def compact_loaded(self, attempt: Attempt) -> Ending | None:
         """Has the compaction hooks shorten what a resumed task starts from; how it ended if they
@@ -164,6 +166,7 @@ class AgentLoop:
             prompt_cache_key=attempt.cache_key,
             context_id=attempt.history.context_id,
             continuation=attempt.history.continuation,
+            pieces=self._pieces,
         )
 
     def _infer(
@@ -203,11 +206,10 @@ class AgentLoop:
         result = answered.result
         fields = dict(answered.trace_fields())
         if isinstance(result, Turn):
-            held = request.held_continuation()
-            known = held.known if held else 0
-            sent = request.messages[known:]
-            fields["message_ids"] = [message["id"] for message in sent]
-            fields |= self._capture.inference(request.members(known), result.raw)
+            sent = [piece.hashed for piece in request.sent()]
+            new = request.messages[len(request.messages) - len(sent) :]
+            fields["message_ids"] = [message["id"] for message in new]
+            fields |= self._capture.inference(request.system, request.tools, sent, result.raw)
         self._trace.write(
             "inference",
             turn=turn,

@@ -6,14 +6,14 @@ the driver, in the canonical JSON that the whole payload is serialized with.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from murmur.core.diagnostics import error
 from murmur.core.safefs import Root
 
 BLOBS: Final = "blobs"
-_LOCAL_KEYS: Final = ("id", "source_id")
 
 
 def canonical(value: object) -> bytes:
@@ -33,6 +33,20 @@ def encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
+@dataclass(frozen=True, slots=True)
+class Hashed:
+    """A value's canonical JSON and the SHA-256 of its bytes."""
+
+    text: str
+    sha: str
+
+    @classmethod
+    def of(cls, value: object) -> "Hashed":
+        """Raises as `canonical` does."""
+        data = canonical(value)
+        return cls(data.decode("utf-8"), hashlib.sha256(data).hexdigest())
+
+
 class Capture:
     """What the level `none`, `meta` or `content` keeps; blobs go below the records directory."""
 
@@ -41,6 +55,7 @@ class Capture:
             raise ValueError(f"no capture level: {level!r}")
         self.level = level
         self._records = records
+        self._stored: set[str] = set()
 
     def keep(self, body: bytes) -> str:
         """The hash of `body`, which at level `content` is stored under it. Raises E-RUN-007."""
@@ -54,6 +69,7 @@ class Capture:
             with self._records.sub(BLOBS, create=True) as blobs:
                 if not blobs.exists(name):
                     blobs.write_atomic(name, body)
+            self._stored.add(name)
         except OSError as failure:
             reason = f"{BLOBS}/{name} cannot be written: {failure.strerror or failure}"
             raise error("E-RUN-007", reason=reason) from None
@@ -70,24 +86,24 @@ class Capture:
         """`tool_call.output`: the text at level `content` only."""
         return text if self.level == "content" else None
 
-    def inference(self, payload: Mapping[str, Any], response: str) -> dict[str, Any]:
+    def inference(
+        self, system: str, tools: Sequence[object], messages: Sequence[Hashed], response: str
+    ) -> dict[str, Any]:
         """The hash fields of a successful `inference` line; empty at level `none`.
 
-        `payload` is the request as it was serialized for the driver, `response` the driver's raw
-        answer.
+        The first three are what was serialized for the driver, `response` is its raw answer.
         """
         if self.level == "none":
             return {}
-        system, tools = payload.get("system"), payload.get("tools")
-        messages = [
-            canonical({k: v for k, v in message.items() if k not in _LOCAL_KEYS})
-            for message in payload.get("messages", ())
-        ]
         fields: dict[str, Any] = {
-            "system_sha": self.keep(encoded(system) if isinstance(system, str) else b""),
-            "tools_sha": self.keep(b"" if tools is None else canonical(tools)),
+            "system_sha": self.keep(encoded(system)),
+            "tools_sha": self.keep(canonical(tools)),
             "response_sha": self.keep(encoded(response)),
         }
         if messages:
-            fields["message_shas"] = [self.keep(message) for message in messages]
+            fields["message_shas"] = [message.sha for message in messages]
+        if self.level == "content":
+            for message in messages:
+                if message.sha not in self._stored:
+                    self._store(message.sha, message.text.encode("utf-8"))
         return fields

@@ -56,16 +56,15 @@ def task_end_event(task_id: str, exit_status: str) -> Event:
 
 def inference_event(turn: int, request: TurnRequest, answered: Answered, result: Turn) -> Event:
     """`prompt` and `tools` are the JSON text of what was sent, `output` the driver's response."""
-    sent = request.members()
     return {
         "turn": turn,
         "input-tokens": answered.input_tokens,
         "output-tokens": answered.output_tokens or 0,
         "decision": result.decision,
         "tool-name": result.tool_calls[0].name if result.tool_calls else None,
-        "prompt": compact(sent["messages"]),
+        "prompt": request.messages_text(),
         "output": result.raw,
-        "tools": compact(sent["tools"]),
+        "tools": compact(list(request.tools)),
     }
 
 

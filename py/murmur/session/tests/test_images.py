@@ -10,7 +10,8 @@ import pytest
 from murmur.conversation.record import Record
 from murmur.core.home import Home
 from murmur.guest.calls import Attachment, GuestResult, ToolResult
-from murmur.inference.payload import IMAGE_TOKENS, TurnRequest
+from murmur.inference.payload import TurnRequest
+from murmur.inference.pieces import IMAGE_TOKENS
 from murmur.inference.tokens import count_tokens
 from murmur.manifest.session import Images as Limits
 from murmur.session.attempt import Attempt

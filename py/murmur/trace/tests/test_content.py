@@ -11,15 +11,12 @@ from hypothesis import strategies as st
 
 from murmur.core.diagnostics import MurmurError
 from murmur.core.safefs import open_root
-from murmur.trace.content import Capture, canonical
+from murmur.trace.content import Capture, Hashed, canonical
 from murmur.trace.redaction import Redactor, clip
 
-PAYLOAD = {
-    "model": "m",
-    "system": "[Capsule] é",
-    "tools": [{"name": "t", "parameters": {"type": "object", "b": 1, "a": 2}}],
-    "messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}], "id": "msg_1"}],
-}
+SYSTEM = "[Capsule] é"
+TOOLS = [{"name": "t", "parameters": {"type": "object", "b": 1, "a": 2}}]
+MESSAGES = [Hashed.of({"role": "user", "content": [{"type": "text", "text": "hi"}]})]
 
 
 def sha(data: bytes) -> str:
@@ -29,7 +26,7 @@ def sha(data: bytes) -> str:
 @pytest.mark.parametrize("level", ["meta", "content"])
 def test_each_hash_is_of_the_documented_bytes(tmp_path: Path, level: str) -> None:
     with open_root(tmp_path) as records:
-        fields = Capture(level, records).inference(PAYLOAD, '{"content": []}')
+        fields = Capture(level, records).inference(SYSTEM, TOOLS, MESSAGES, '{"content": []}')
     message = b'{"content":[{"text":"hi","type":"text"}],"role":"user"}'
     tools = b'[{"name":"t","parameters":{"a":2,"b":1,"type":"object"}}]'
     assert fields == {
@@ -53,22 +50,26 @@ def test_each_hash_is_of_the_documented_bytes(tmp_path: Path, level: str) -> Non
         }
 
 
-def test_a_missing_piece_hashes_as_empty_bytes(tmp_path: Path) -> None:
+def test_what_is_empty_hashes_as_such_and_no_message_leaves_no_list(tmp_path: Path) -> None:
     with open_root(tmp_path) as records:
-        capture = Capture("meta", records)
-        fields = capture.inference({}, "")
-        assert fields == {
-            "system_sha": sha(b""),
-            "tools_sha": sha(b""),
-            "response_sha": sha(b""),
-        }
-        assert capture.inference({"tools": []}, "")["tools_sha"] == sha(b"[]")
+        fields = Capture("meta", records).inference("", (), (), "")
+    assert fields == {"system_sha": sha(b""), "tools_sha": sha(b"[]"), "response_sha": sha(b"")}
+
+
+def test_a_body_sent_again_is_stored_once(tmp_path: Path) -> None:
+    with open_root(tmp_path) as records:
+        capture = Capture("content", records)
+        capture.inference(SYSTEM, TOOLS, MESSAGES, "x")
+        first = (tmp_path / "blobs" / MESSAGES[0].sha).stat().st_ino
+        capture.inference(SYSTEM, TOOLS, MESSAGES, "x")
+        Capture("content", records).inference(SYSTEM, TOOLS, MESSAGES, "x")
+    assert (tmp_path / "blobs" / MESSAGES[0].sha).stat().st_ino == first
 
 
 def test_level_none_keeps_the_prompts_hash_and_nothing_else(tmp_path: Path) -> None:
     with open_root(tmp_path) as records:
         capture = Capture("none", records)
-        assert capture.inference(PAYLOAD, "x") == {}
+        assert capture.inference(SYSTEM, TOOLS, MESSAGES, "x") == {}
         assert capture.message("hi") is None and capture.output("x") is None
         assert capture.system_prompt("p") == sha(b"p")
         assert capture.system_prompt(None) is None
