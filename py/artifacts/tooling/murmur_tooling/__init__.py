@@ -1,0 +1,1 @@
+"""What the tools share: reading a call's members, its result, paths, and the durable store."""
