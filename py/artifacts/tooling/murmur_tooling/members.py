@@ -52,6 +52,13 @@ class Members:
             raise invalid(f"{key} is {shown}; it must be a whole number from {least} to {most}")
         return value
 
+    def flag(self, key: str, default: bool) -> bool:
+        """True or false."""
+        value = self._or(key, default)
+        if not isinstance(value, bool):
+            raise invalid(f"{key} is {_found(value)}; it must be true or false")
+        return value
+
     def choice(self, key: str, allowed: Sequence[str], default: str | None = None) -> str:
         """One of a few words."""
         value = self._or(key, default)
@@ -97,6 +104,15 @@ def read_members(data: str | None, operations: Mapping[str, Sequence[str]]) -> t
         if value is not None and key not in known:
             raise invalid(f"{operation} takes {', '.join(known) or 'no member'}, not {key}")
     return operation, Members(values)
+
+
+def read_plain(data: str | None, known: Sequence[str]) -> Members:
+    """The members of an input without operations. Raises ToolError `invalid_input`."""
+    values = _object(data)
+    for key, value in values.items():
+        if value is not None and key not in known:
+            raise invalid(f"the input takes {', '.join(known)}, not {key}")
+    return Members(values)
 
 
 def _object(data: str | None) -> dict[str, Any]:
