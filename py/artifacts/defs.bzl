@@ -8,13 +8,15 @@
 
 Gives the artifact itself, `component`, the library `<module>` without what only a component can import, and its
 tests in tests/ as `<module>_test`.
+
+`skill_artifact`: a folder whose skill.md is all that its artifact packs.
 """
 
 load("@rules_python//python:defs.bzl", "py_library")
 load("//tools/python:defs.bzl", "murmur_test")
 load("//tools/wasm:defs.bzl", "mur_artifact", "wasm_component")
 
-def python_artifact(name, module, world, version = "0.1.0", shared = [], deps = []):
+def python_artifact(name, module, world, version = "0.1.0", shared = [], deps = [], test_deps = []):
     """Declares one artifact.
 
     Args:
@@ -24,6 +26,7 @@ def python_artifact(name, module, world, version = "0.1.0", shared = [], deps = 
       version: as in murmur.yaml.
       shared: sources of other packages that go into the component.
       deps: libraries with the same sources, for tests in plain Python.
+      test_deps: what the tests import besides.
     """
     sources = native.glob([module + "/*.py"])
     wasm_component(
@@ -53,5 +56,19 @@ def python_artifact(name, module, world, version = "0.1.0", shared = [], deps = 
     murmur_test(
         name = module + "_test",
         srcs = native.glob(["tests/*.py"]),
-        deps = [":" + module],
+        deps = [":" + module] + test_deps,
+    )
+
+def skill_artifact(name, version = "0.1.0"):
+    """Declares one skill.
+
+    Args:
+      name: the artifact's bare name, the folder's own.
+      version: as in murmur.yaml.
+    """
+    mur_artifact(
+        name = name,
+        files = {"skill.md": "skill.md"},
+        version = version,
+        visibility = ["//visibility:public"],
     )

@@ -25,6 +25,8 @@ RECALL = {
 ARTIFACTS: dict[str, tuple[str, set[str]]] = {
     "driver-replay": (RUN, {STREAM}),
     "driver-anthropic": (RUN, {STREAM, HTTP}),
+    "driver-deepseek": (RUN, {STREAM, HTTP}),
+    "driver-moonshotai": (RUN, {STREAM, HTTP}),
     "driver-openai": (RUN, {STREAM, HTTP}),
     "tool-editor": (RUN, set()),
     "hook-compact": (HOOK, {HOOK, INFERENCE}),
@@ -79,6 +81,8 @@ def test_a_hooks_contract_is_one_that_a_hook_may_have(name: str) -> None:
     ("name", "header", "value"),
     [
         ("driver-anthropic", "x-api-key", "{key}"),
+        ("driver-deepseek", "Authorization", "Bearer {key}"),
+        ("driver-moonshotai", "Authorization", "Bearer {key}"),
         ("driver-openai", "Authorization", "Bearer {key}"),
     ],
 )
@@ -92,6 +96,8 @@ def test_a_provider_driver_declares_where_its_key_goes(name: str, header: str, v
     ("name", "model"),
     [
         ("driver-anthropic", "claude-haiku-4-5-20251001"),
+        ("driver-deepseek", "deepseek-flash"),
+        ("driver-moonshotai", "kimi-k3"),
         ("driver-openai", "gpt-5.6-luna"),
         ("driver-replay", "replay"),
     ],

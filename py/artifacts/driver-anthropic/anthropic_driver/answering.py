@@ -3,7 +3,6 @@
 A stream that ends without its stop signal is never taken for finished (spec/artifacts.md 11.6).
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +19,8 @@ from murmur_guest.exchange import (
     thinking_block,
     tool_call_block,
 )
+from murmur_guest.tool_calls import Call, arguments_of, cut_off
+from murmur_guest.untyped import mapping, string
 
 STOPS = {
     "end_turn": "end_turn",
@@ -37,15 +38,12 @@ USAGE = {
 
 @dataclass(slots=True)
 class Piece:
-    """One content block while it grows; `arguments` is the tool input's JSON text so far."""
+    """One content block while it grows; `given` is what a tool call's input began as."""
 
     kind: str
     text: list[str] = field(default_factory=list)
     signature: str = ""
-    call_id: str = ""
-    name: str = ""
-    arguments: list[str] = field(default_factory=list)
-    argument_bytes: int = 0
+    call: Call = field(default_factory=Call)
     given: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -90,13 +88,13 @@ def _take(turn: Turn, event: Mapping[str, Any], progress: Progress) -> None:
     if kind == "error":
         raise _error(event)
     if kind == "message_start":
-        _count(turn, _mapping(event.get("message")).get("usage"))
+        _count(turn, mapping(event.get("message")).get("usage"))
     elif kind == "content_block_start":
         _begin(turn, _index(event), event.get("content_block"), progress)
     elif kind == "content_block_delta":
-        _grow(turn, _index(event), _mapping(event.get("delta")), progress)
+        _grow(turn, _index(event), mapping(event.get("delta")), progress)
     elif kind == "message_delta":
-        reason = _mapping(event.get("delta")).get("stop_reason")
+        reason = mapping(event.get("delta")).get("stop_reason")
         turn.stop_reason = reason if isinstance(reason, str) else turn.stop_reason
         _count(turn, event.get("usage"))
     elif kind == "message_stop":
@@ -104,20 +102,20 @@ def _take(turn: Turn, event: Mapping[str, Any], progress: Progress) -> None:
 
 
 def _begin(turn: Turn, index: int, value: object, progress: Progress) -> None:
-    block = _mapping(value)
+    block = mapping(value)
     piece = Piece(kind=str(block.get("type")))
     turn.pieces[index] = piece
     if piece.kind == "text":
         _add_text(piece, block.get("text"), progress)
     elif piece.kind == "thinking":
         _add_thinking(piece, block.get("thinking"), progress)
-        piece.signature = _string(block.get("signature"))
+        piece.signature = string(block.get("signature"))
     elif piece.kind == "tool_use":
-        piece.call_id, piece.name = _string(block.get("id")), _string(block.get("name"))
-        piece.given = _mapping(block.get("input"))
-        if not piece.call_id or not piece.name:
+        piece.call = Call(string(block.get("id")), string(block.get("name")))
+        piece.given = mapping(block.get("input"))
+        if not piece.call.call_id or not piece.call.name:
             raise DriverError("driver: an Anthropic tool_use block has no id or name")
-        progress.tool_call_started(piece.call_id, piece.name)
+        piece.call.announce(progress)
 
 
 def _grow(turn: Turn, index: int, delta: Mapping[str, Any], progress: Progress) -> None:
@@ -130,24 +128,20 @@ def _grow(turn: Turn, index: int, delta: Mapping[str, Any], progress: Progress) 
     elif kind == "thinking_delta":
         _add_thinking(piece, delta.get("thinking"), progress)
     elif kind == "signature_delta":
-        piece.signature += _string(delta.get("signature"))
+        piece.signature += string(delta.get("signature"))
     elif kind == "input_json_delta":
-        part = _string(delta.get("partial_json"))
-        piece.arguments.append(part)
-        piece.argument_bytes += len(part.encode("utf-8", "replace"))
-        if part:
-            progress.tool_call_input_bytes(piece.call_id, piece.argument_bytes)
+        piece.call.grow(string(delta.get("partial_json")), progress)
 
 
 def _add_text(piece: Piece, value: object, progress: Progress) -> None:
-    text = _string(value)
+    text = string(value)
     if text:
         piece.text.append(text)
         progress.text(text)
 
 
 def _add_thinking(piece: Piece, value: object, progress: Progress) -> None:
-    text = _string(value)
+    text = string(value)
     if text:
         piece.text.append(text)
         progress.thinking(text)
@@ -165,10 +159,7 @@ def _finish(turn: Turn, cap: int) -> Answer:
     pieces = [turn.pieces[index] for index in sorted(turn.pieces)]
     calls = [piece for piece in pieces if piece.kind == "tool_use"]
     if reason == "max_tokens" and calls:
-        name = calls[-1].name
-        return failure(
-            f"driver: the call of {name} was cut off by the output cap of {cap} tokens", usage
-        )
+        return failure(cut_off(calls[-1].call.name, cap), usage)
     content: list[Block] = []
     for piece in pieces:
         if piece.kind == "text" and piece.text:
@@ -176,33 +167,22 @@ def _finish(turn: Turn, cap: int) -> Answer:
         elif piece.kind == "thinking" and (piece.text or piece.signature):
             content.append(thinking_block("".join(piece.text), piece.signature))
         elif piece.kind == "tool_use":
-            content.append(tool_call_block(piece.call_id, piece.name, _arguments(piece)))
+            call, written = piece.call, "".join(piece.call.arguments)
+            given = arguments_of(call.name, written) if written.strip() else piece.given
+            content.append(tool_call_block(call.call_id, call.name, given))
     return Answer(STOPS[reason], tuple(content), usage=usage)
-
-
-def _arguments(piece: Piece) -> Mapping[str, Any]:
-    text = "".join(piece.arguments)
-    if not text.strip():
-        return piece.given
-    try:
-        value = json.loads(text)
-    except ValueError:
-        value = None
-    if not isinstance(value, dict):
-        raise DriverError(f"driver: the input of the call of {piece.name} is not a JSON object")
-    return value
 
 
 def _count(turn: Turn, usage: object) -> None:
     for theirs, ours in USAGE.items():
-        value = _mapping(usage).get(theirs)
+        value = mapping(usage).get(theirs)
         if value is not None:
             turn.usage[ours] = value
 
 
 def _error(event: Mapping[str, Any]) -> DriverError:
-    error = _mapping(event.get("error"))
-    kind, message = _string(error.get("type")), _string(error.get("message"))
+    error = mapping(event.get("error"))
+    kind, message = string(error.get("type")), string(error.get("message"))
     return DriverError(f"Anthropic error: {kind or 'unknown'}: {message}")
 
 
@@ -211,11 +191,3 @@ def _index(event: Mapping[str, Any]) -> int:
     if not isinstance(index, int):
         raise DriverError("driver: an Anthropic event has no index")
     return index
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _string(value: object) -> str:
-    return value if isinstance(value, str) else ""

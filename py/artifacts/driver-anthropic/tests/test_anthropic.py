@@ -4,49 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from anthropic_driver import driver
+from driver_testing.provider import Json, Provider, Seen, text, user
 from murmur_guest.exchange import Answer, DriverError, read_request
-from murmur_guest.provider import Response
 
-Json = dict[str, Any]
 ENDPOINT = {"MURMUR_INFERENCE_ENDPOINT": "http://127.0.0.1:9/"}
-
-
-@dataclass
-class Seen:
-    """Progress, written down."""
-
-    events: list[tuple[object, ...]] = field(default_factory=list)
-
-    def text(self, chunk: str) -> None:
-        self.events.append(("text", chunk))
-
-    def thinking(self, chunk: str) -> None:
-        self.events.append(("thinking", chunk))
-
-    def tool_call_started(self, call_id: str, name: str) -> None:
-        self.events.append(("started", call_id, name))
-
-    def tool_call_input_bytes(self, call_id: str, size: int) -> None:
-        self.events.append(("bytes", call_id, size))
-
-
-@dataclass
-class Provider:
-    """Answers with a body, and keeps what was asked."""
-
-    body: bytes
-    url: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
-    asked: Json = field(default_factory=dict)
-
-    def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Response:
-        self.url, self.headers, self.asked = url, headers, json.loads(body)
-        return Response(200, iter([self.body]))
 
 
 def stream(*events: Json) -> bytes:
@@ -81,14 +46,6 @@ def use(*parts: str, index: int = 1) -> Iterator[Json]:
     start = {"type": "tool_use", "id": "toolu_1", "name": "x", "input": {}}
     deltas = [{"type": "input_json_delta", "partial_json": part} for part in parts]
     return block(index, start, *deltas)
-
-
-def user(*blocks: Json) -> Json:
-    return {"role": "user", "content": list(blocks)}
-
-
-def text(value: str) -> Json:
-    return {"type": "text", "text": value}
 
 
 def ask(

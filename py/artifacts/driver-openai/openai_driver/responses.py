@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from murmur_chat.answering import provider_error, refused
+from murmur_chat.asking import data_url
 from murmur_guest.exchange import (
     Answer,
     Block,
@@ -21,19 +23,10 @@ from murmur_guest.exchange import (
     thinking_block,
     tool_call_block,
 )
+from murmur_guest.tool_calls import Call, arguments_of, cut_off
+from murmur_guest.untyped import compact, items, mapping, string
 
-from openai_driver.calls import (
-    Call,
-    arguments_of,
-    compact,
-    cut_off,
-    data_url,
-    items,
-    mapping,
-    provider_error,
-    string,
-)
-from openai_driver.settings import Settings
+from openai_driver.settings import PROVIDER, Settings
 
 PATH = "/responses"
 DELTAS = {
@@ -98,7 +91,8 @@ def from_events(
     for event in events:
         kind = event.get("type")
         if kind == "error" or "error" in event:
-            raise provider_error(event.get("error") or {**event, "type": event.get("code")})
+            error = event.get("error") or {**event, "type": event.get("code")}
+            raise provider_error(PROVIDER, error)
         if kind in TERMINAL:
             response = dict(mapping(event.get("response")))
             if not response.get("output"):
@@ -113,15 +107,14 @@ def from_response(response: Mapping[str, Any], cap: int, settings: Settings) -> 
     usage = _usage(response.get("usage"))
     status = response.get("status")
     if response.get("error"):
-        raise provider_error(response["error"])
+        raise provider_error(PROVIDER, response["error"])
     if status not in ("completed", "incomplete"):
         return failure(f'driver: unknown OpenAI response status "{string(status)}"', usage)
     output = items(response.get("output"))
     reason = string(mapping(response.get("incomplete_details")).get("reason"))
-    refused = [part for item in output for part in _parts(item, "refusal")]
-    if refused or reason == "content_filter":
-        said = "".join(refused)
-        return failure("OpenAI response refused" + (f": {said}" if said else ""), usage)
+    refusal = "".join(part for item in output for part in _parts(item, "refusal"))
+    if refusal or reason == "content_filter":
+        return failure(refused(PROVIDER, refusal), usage)
     calls = [item for item in output if item.get("type") == "function_call"]
     if status == "incomplete":
         if reason != "max_output_tokens":

@@ -4,9 +4,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from murmur_guest.exchange import DriverError, read_config
+from murmur_chat.dialect import Dialect
+from murmur_chat.settings import flag, read_block, switch, word
 
-BLOCK = "MURMUR_INFERENCE_DRIVER_CONFIG"
+PROVIDER = "OpenAI"
 KEYS = ("store", "thinking", "reasoning_effort", "verbosity")
 
 
@@ -22,24 +23,26 @@ class Settings:
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
     """Read the block. Raises DriverError naming an unknown key or a value of the wrong kind."""
-    config = read_config(environment, BLOCK)
-    for key in config:
-        if key not in KEYS:
-            raise DriverError(f'driver: driver.config key "{key}" is not one of {", ".join(KEYS)}')
-    store = config.get("store", False)
-    if not isinstance(store, bool):
-        raise DriverError("driver: driver.config.store is not true or false")
-    thinking = config.get("thinking", False)
-    if thinking not in (True, False, "enabled", "disabled"):
-        raise DriverError("driver: driver.config.thinking is not enabled or disabled")
-    for key in ("reasoning_effort", "verbosity"):
-        if not isinstance(config.get(key, ""), str):
-            raise DriverError(f"driver: driver.config.{key} is not a string")
+    config = read_block(environment, KEYS)
     return Settings(
-        store=store,
-        thinking=thinking in (True, "enabled"),
-        reasoning_effort=config.get("reasoning_effort"),
-        verbosity=config.get("verbosity"),
+        store=flag(config, "store"),
+        thinking=switch(config, "thinking") is True,
+        reasoning_effort=word(config, "reasoning_effort"),
+        verbosity=word(config, "verbosity"),
+    )
+
+
+def chat_dialect(model: str, settings: Settings) -> Dialect:
+    """Chat Completions as OpenAI speaks it. Only the o-series knows the cap by its newer name."""
+    return Dialect(
+        PROVIDER,
+        output_cap="max_completion_tokens" if is_o_series(model) else "max_tokens",
+        takes_cache_key=True,
+        members={
+            "reasoning_effort": settings.reasoning_effort,
+            "verbosity": settings.verbosity,
+            "store": settings.store or None,
+        },
     )
 
 

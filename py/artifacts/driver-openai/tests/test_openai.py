@@ -3,65 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from murmur_guest.exchange import Answer, DriverError, read_request
-from murmur_guest.provider import Response
+from driver_testing.chat import OFFERED, delta, history, part, stream
+from driver_testing.provider import HISTORY, TOOLS, URL, Json, Provider, Seen, text, user
+from driver_testing.provider import ask as ask_driver
+from murmur_guest.exchange import Answer, DriverError
 from openai_driver import driver
 
-Json = dict[str, Any]
-ENDPOINT = {"MURMUR_INFERENCE_ENDPOINT": "http://127.0.0.1:9/v1"}
 CHAT, RESPONSES = "gpt-4o", "gpt-5.6-luna"
-
-
-@dataclass
-class Seen:
-    """Progress, written down."""
-
-    events: list[tuple[object, ...]] = field(default_factory=list)
-
-    def text(self, chunk: str) -> None:
-        self.events.append(("text", chunk))
-
-    def thinking(self, chunk: str) -> None:
-        self.events.append(("thinking", chunk))
-
-    def tool_call_started(self, call_id: str, name: str) -> None:
-        self.events.append(("started", call_id, name))
-
-    def tool_call_input_bytes(self, call_id: str, size: int) -> None:
-        self.events.append(("bytes", call_id, size))
-
-
-@dataclass
-class Provider:
-    """Answers with a body, and keeps what was asked."""
-
-    body: bytes
-    url: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
-    asked: Json = field(default_factory=dict)
-
-    def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Response:
-        self.url, self.headers, self.asked = url, headers, json.loads(body)
-        return Response(200, iter([self.body]))
-
-
-def stream(*events: Json, done: bool = True) -> bytes:
-    sent = b"".join(f"data: {json.dumps(event)}\n\n".encode() for event in events)
-    return sent + (b"data: [DONE]\n\n" if done else b"")
-
-
-def delta(finish: str | None = None, **members: object) -> Json:
-    return {"choices": [{"index": 0, "delta": members, "finish_reason": finish}]}
-
-
-def part(arguments: str, index: int = 0, **members: object) -> Json:
-    function = {"arguments": arguments, **({"name": "x"} if members else {})}
-    return {"index": index, "function": function, **members}
 
 
 def response(*output: Json, status: str = "completed", **members: object) -> Json:
@@ -77,52 +28,8 @@ def called(arguments: str = "{}") -> Json:
     return {"type": "function_call", "call_id": "c1", "name": "x", "arguments": arguments}
 
 
-def user(*blocks: Json) -> Json:
-    return {"role": "user", "content": list(blocks)}
-
-
-def text(value: str) -> Json:
-    return {"type": "text", "text": value}
-
-
-IMAGE = {
-    "type": "image",
-    "source": {"type": "base64", "media_type": "image/png", "data": "aGk="},
-}
-URL = "data:image/png;base64,aGk="
-HISTORY = [
-    user(text("go"), IMAGE),
-    {
-        "role": "assistant",
-        "content": [
-            {"type": "thinking", "text": "hm", "signature": "s"},
-            text("calling"),
-            {"type": "tool_call", "id": "c1", "name": "x", "input": {"é": 1}},
-            {"type": "tool_call", "id": "c2", "name": "x", "input": {}},
-        ],
-    },
-    {"role": "tool", "tool_call_id": "c1", "is_error": False, "content": [text("one"), IMAGE]},
-    {"role": "tool", "tool_call_id": "c2", "is_error": True, "content": [text("two")]},
-]
-TOOLS = [
-    {"name": "a", "parameters": {"type": "object"}, "description": "A"},
-    {"name": "b", "parameters": {"type": "object"}},
-]
-
-
-def ask(
-    model: str,
-    provider: Provider,
-    seen: Seen | None = None,
-    config: Json | None = None,
-    **more: Any,
-) -> Answer:
-    request = {"model": model, "max_tokens": 50, "messages": [user(text("hi"))], **more}
-    environment = dict(ENDPOINT)
-    if config is not None:
-        environment["MURMUR_INFERENCE_DRIVER_CONFIG"] = json.dumps(config)
-    read = read_request(json.dumps(request))
-    return driver.answer(read, environment, seen or Seen(), provider.post)
+def ask(model: str, provider: Provider, seen: Seen | None = None, **more: Any) -> Answer:
+    return ask_driver(driver.answer, provider, model, seen=seen, **more)
 
 
 def asked(model: str, config: Json | None = None, **more: Any) -> Json:
@@ -182,32 +89,8 @@ def test_a_chat_body_holds_the_history_in_chats_own_words() -> None:
         "stream": True,
         "stream_options": {"include_usage": True},
         "prompt_cache_key": "k",
-        "messages": [
-            {"role": "system", "content": "be"},
-            user(text("go"), {"type": "image_url", "image_url": {"url": URL}}),
-            {
-                "role": "assistant",
-                "content": "calling",
-                "tool_calls": [
-                    {
-                        "id": "c1",
-                        "type": "function",
-                        "function": {"name": "x", "arguments": '{"é":1}'},
-                    },
-                    {"id": "c2", "type": "function", "function": {"name": "x", "arguments": "{}"}},
-                ],
-            },
-            {"role": "tool", "tool_call_id": "c1", "content": "one"},
-            {"role": "tool", "tool_call_id": "c2", "content": "two"},
-            user({"type": "image_url", "image_url": {"url": URL}}),
-        ],
-        "tools": [
-            {
-                "type": "function",
-                "function": {"name": "a", "parameters": {"type": "object"}, "description": "A"},
-            },
-            {"type": "function", "function": {"name": "b", "parameters": {"type": "object"}}},
-        ],
+        "messages": [{"role": "system", "content": "be"}, *history()],
+        "tools": OFFERED,
     }
 
 

@@ -3,32 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from driver_testing.provider import Seen
 from murmur_guest.exchange import Answer, DriverError, read_request
 from replay_driver import replay
-
-
-@dataclass
-class Seen:
-    """Progress, written down."""
-
-    events: list[tuple[object, ...]] = field(default_factory=list)
-
-    def text(self, chunk: str) -> None:
-        self.events.append(("text", chunk))
-
-    def thinking(self, chunk: str) -> None:
-        self.events.append(("thinking", chunk))
-
-    def tool_call_started(self, call_id: str, name: str) -> None:
-        self.events.append(("started", call_id, name))
-
-    def tool_call_input_bytes(self, call_id: str, size: int) -> None:
-        self.events.append(("bytes", call_id, size))
 
 
 def user(text: str) -> dict[str, Any]:
