@@ -16,7 +16,16 @@ load("@rules_python//python:defs.bzl", "py_library")
 load("//tools/python:defs.bzl", "murmur_test")
 load("//tools/wasm:defs.bzl", "mur_artifact", "wasm_component")
 
-def python_artifact(name, module, world, version = "0.1.0", shared = [], deps = [], test_deps = []):
+def python_artifact(
+        name,
+        module,
+        world,
+        version = "0.1.0",
+        shared = [],
+        deps = [],
+        test_deps = [],
+        test_data = [],
+        test_requirements = []):
     """Declares one artifact.
 
     Args:
@@ -27,6 +36,8 @@ def python_artifact(name, module, world, version = "0.1.0", shared = [], deps = 
       shared: sources of other packages that go into the component.
       deps: libraries with the same sources, for tests in plain Python.
       test_deps: what the tests import besides.
+      test_data: files that the tests read.
+      test_requirements: PyPI names of locked distributions that the tests import.
     """
     sources = native.glob([module + "/*.py"])
     wasm_component(
@@ -56,6 +67,8 @@ def python_artifact(name, module, world, version = "0.1.0", shared = [], deps = 
     murmur_test(
         name = module + "_test",
         srcs = native.glob(["tests/*.py"]),
+        data = test_data,
+        requirements = test_requirements,
         deps = [":" + module] + test_deps,
     )
 

@@ -59,12 +59,18 @@ class Artifact:
         value: object,
         folder: Path | None = None,
         gate: GateRules | None = None,
+        state: Path | None = None,
         **environment: str,
     ) -> Called:
-        """Call `run` with `value` as JSON, `folder` as the guest's working directory."""
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY) if folder else None
+        """Call `run` with `value` as JSON, `folder` as the guest's working directory and `state` as
+        its durable store."""
+        preopens = []
         events: list[tuple[str, dict[str, Any]]] = []
         try:
+            for path, name in ((folder, "."), (state, "state")):
+                if path is not None:
+                    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+                    preopens.append(Preopen(descriptor, name))
             request = GuestCall(
                 artifact=self.name,
                 role="tool" if self.name.startswith("tool-") else "driver",
@@ -72,13 +78,13 @@ class Artifact:
                 key=self.name,
                 input=ToolInput(json.dumps(value)),
                 env=tuple({**self.environment, **environment}.items()),
-                preopens=(Preopen(descriptor, "."),) if descriptor is not None else (),
+                preopens=tuple(preopens),
                 gate=gate,
             )
             result = self.guests.call(request, on_event=lambda *event: events.append(event))
         finally:
-            if descriptor is not None:
-                os.close(descriptor)
+            for preopen in preopens:
+                os.close(preopen.descriptor)
         assert isinstance(result, ToolResult), result
         return Called(result, events)
 

@@ -1,0 +1,1 @@
+"""tool-corpus: typed records in a durable store, appended and never changed."""

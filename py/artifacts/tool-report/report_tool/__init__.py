@@ -1,0 +1,1 @@
+"""tool-report: what a task has come to, kept in a durable store for whoever asks later."""

@@ -1,0 +1,16 @@
+"""The component: `murmur:tool/run` carried out in the durable store."""
+
+from murmur_tooling.component import tool_result
+from murmur_tooling.state import granted_state
+from wit_world import exports
+from wit_world.exports import run
+
+from report_tool.report import tell
+
+
+class Run(exports.Run):
+    """The export; a fresh instance answers each call."""
+
+    def run(self, input: run.ToolInput) -> run.ToolResult:
+        """Carry out one operation."""
+        return tool_result(tell(input.data, granted_state))
