@@ -3,8 +3,8 @@
 
     tools/dev/build_artifacts.py [--force] [--pack FOLDER] [NAME...]
 
-Each goes to $MURMUR_DEV (default /tmp/murdev)/artifacts/<name>/ with murmur.yaml and capsule.wasm.
-What a component consists of is read from the BUILD.bazel files, which are Python enough for that.
+Each goes to $MURMUR_DEV (default /tmp/murdev)/artifacts/<name>/ with murmur.yaml and capsule.wasm,
+or skill.md. What it consists of is read from the BUILD.bazel files, which are Python enough for it.
 Needs an interpreter that has componentize-py and spin-sdk. An artifact whose sources are older than
 its component is left alone. With --pack, `mur build` also makes its .mur.zip in FOLDER.
 """
@@ -81,14 +81,19 @@ def still_library(out: Path) -> Path:
 
 
 def build(artifact: dict[str, Any], package: Package, out: Path, *, force: bool) -> None:
-    """Componentizes one artifact into its folder below `out`."""
-    name, module = artifact["name"], artifact["module"]
-    files = [package.folder / entry for entry in package._glob([module + "/*.py"])]
-    for label in artifact.get("shared", []):
-        files += sources(label, package)
+    """Puts one artifact's manifest and payload, componentized if need be, below `out`."""
+    name = artifact["name"]
     folder = out / "artifacts" / name
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copy(package.folder / "murmur.yaml", folder / "murmur.yaml")
+    if artifact["rule"] == "skill_artifact":
+        shutil.copy(package.folder / "skill.md", folder / "skill.md")
+        print(folder)
+        return
+    module = artifact["module"]
+    files = [package.folder / entry for entry in package._glob([module + "/*.py"])]
+    for label in artifact.get("shared", []):
+        files += sources(label, package)
     component = folder / "capsule.wasm"
     newest = max(path.stat().st_mtime for path in [*files, ARTIFACTS / "wit" / "worlds.wit"])
     if not force and component.exists() and component.stat().st_mtime >= newest:
@@ -132,7 +137,7 @@ def main() -> int:
         target["name"]: (target, package)
         for package in packages
         for target in package.targets.values()
-        if target["rule"] == "python_artifact"
+        if target["rule"] in ("python_artifact", "skill_artifact")
     }
     for name in options.names or known:
         if name not in known:
