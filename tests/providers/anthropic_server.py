@@ -20,13 +20,16 @@ class _Messages:
     done: str | None = None
 
     def handles(self, path: str) -> bool:
-        return path == "/v1/messages"
+        return path.partition("?")[0] == "/v1/messages"
 
     def key_of(self, headers: Mapping[str, str]) -> str | None:
         return headers.get("x-api-key")
 
     def error(self, kind: str, message: str) -> Event:
         return {"type": "error", "error": {"type": kind, "message": message}}
+
+    def problem(self, body: Mapping[str, Any]) -> str | None:
+        return None
 
     def whole(self, turn: Turn, request: SeenRequest) -> Event:
         message = self._message(turn, request)
@@ -84,6 +87,8 @@ class _Messages:
 
 
 def _stop(turn: Turn) -> str | None:
+    if "refuse" in turn:
+        return "refusal"
     stop: str | None = turn.get("stop", "tool_use" if turn.get("tool_calls") else "end_turn")
     return stop
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tests.providers.chat_format import Chat
 from tests.providers.scripted import Event, Scripted, SeenRequest, Server, Turn, calls_of, pieces
 from tests.providers.scripted import start as start_server
+
+RESPONSES = "/v1/responses"
 
 
 def start(script: Sequence[Scripted], key: str | None = None) -> Server:
@@ -14,87 +17,21 @@ def start(script: Sequence[Scripted], key: str | None = None) -> Server:
     return start_server(_OpenAi(), "/v1", script, key)
 
 
-class _OpenAi:
-    named_events = False
-    done: str | None = "[DONE]"
+class _OpenAi(Chat):
+    path = "/v1/chat/completions"
 
     def handles(self, path: str) -> bool:
-        return path in ("/v1/chat/completions", "/v1/responses")
-
-    def key_of(self, headers: Mapping[str, str]) -> str | None:
-        scheme, _, key = headers.get("authorization", "").partition(" ")
-        return key if scheme == "Bearer" else None
-
-    def error(self, kind: str, message: str) -> Event:
-        return {"error": {"message": message, "type": kind, "param": None, "code": None}}
+        return path in (self.path, RESPONSES)
 
     def whole(self, turn: Turn, request: SeenRequest) -> Event:
-        if request.path == "/v1/responses":
-            return _response(turn, request)
-        calls = _chat_calls(turn, request)
-        message = {"role": "assistant", "content": turn.get("text"), "refusal": None}
-        if calls:
-            message["tool_calls"] = calls
-        if "thinking" in turn:
-            message["reasoning_content"] = turn["thinking"]
-        choice = {"index": 0, "message": message, "finish_reason": _finish(turn)}
-        base = _chat_base(request, "chat.completion")
-        return {**base, "choices": [choice], "usage": _chat_usage(turn)}
+        return (
+            _response(turn, request) if request.path == RESPONSES else super().whole(turn, request)
+        )
 
     def events(self, turn: Turn, request: SeenRequest) -> Iterator[Event]:
-        if request.path == "/v1/responses":
+        if request.path == RESPONSES:
             return _response_events(turn, request)
-        return _chat_events(turn, request)
-
-
-def _chat_base(request: SeenRequest, kind: str) -> Event:
-    model = request.body.get("model")
-    return {"id": "chatcmpl-1", "object": kind, "created": 1700000000, "model": model}
-
-
-def _chat_events(turn: Turn, request: SeenRequest) -> Iterator[Event]:
-    base = _chat_base(request, "chat.completion.chunk")
-    options = request.body.get("stream_options") or {}
-    counted = {"usage": None} if options.get("include_usage") else {}
-
-    def chunk(delta: dict[str, Any], finish: str | None = None) -> Event:
-        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-        return {**base, "choices": [choice], **counted}
-
-    yield chunk({"role": "assistant", "content": "", "refusal": None})
-    for piece in pieces(turn.get("thinking", ""), turn):
-        yield chunk({"reasoning_content": piece})
-    for piece in pieces(turn.get("text", ""), turn):
-        yield chunk({"content": piece})
-    for index, call in enumerate(_chat_calls(turn, request)):
-        arguments = call["function"]["arguments"]
-        call["function"]["arguments"] = ""
-        yield chunk({"tool_calls": [{"index": index, **call}]})
-        for piece in pieces(arguments, turn):
-            yield chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
-    finish = _finish(turn)
-    if finish is not None:
-        yield chunk({}, finish)
-    if options.get("include_usage"):
-        yield {**base, "choices": [], "usage": _chat_usage(turn)}
-
-
-def _chat_calls(turn: Turn, request: SeenRequest) -> list[dict[str, Any]]:
-    calls = calls_of(turn, len(request.body.get("messages", ())), "call_")
-    return [
-        {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
-        for call_id, name, arguments in calls
-    ]
-
-
-def _finish(turn: Turn) -> str | None:
-    finish: str | None = turn.get("stop", "tool_calls" if turn.get("tool_calls") else "stop")
-    return finish
-
-
-def _chat_usage(turn: Turn) -> dict[str, Any]:
-    usage = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
-    return {**usage, **turn.get("usage", {})}
+        return super().events(turn, request)
 
 
 def _response_events(turn: Turn, request: SeenRequest) -> Iterator[Event]:
@@ -113,8 +50,9 @@ def _response_events(turn: Turn, request: SeenRequest) -> Iterator[Event]:
         yield event("response.output_item.added", output_index=index, item=_begun(item))
         if item["type"] == "message":
             part = {**place, "content_index": 0}
-            for piece in pieces(item["content"][0]["text"], turn):
-                yield event("response.output_text.delta", **part, delta=piece)
+            kind, said = _said(item)
+            for piece in pieces(said, turn):
+                yield event(f"response.{kind}.delta", **part, delta=piece)
         elif item["type"] == "reasoning":
             for piece in pieces(item["summary"][0]["text"], turn):
                 yield event(
@@ -135,13 +73,23 @@ def _begun(item: Mapping[str, Any]) -> dict[str, Any]:
     return {key: blank.get(key, value) for key, value in item.items()}
 
 
+def _said(item: Mapping[str, Any]) -> tuple[str, str]:
+    """How a message item's text is streamed, and the text."""
+    part = item["content"][0]
+    if part["type"] == "refusal":
+        return "refusal", part["refusal"]
+    return "output_text", part["text"]
+
+
 def _response(turn: Turn, request: SeenRequest) -> Event:
     output: list[dict[str, Any]] = []
     if "thinking" in turn:
         summary = [{"type": "summary_text", "text": turn["thinking"]}]
         output.append({"type": "reasoning", "id": "rs_1", "summary": summary})
-    if "text" in turn:
-        content = [{"type": "output_text", "text": turn["text"], "annotations": []}]
+    if "text" in turn or "refuse" in turn:
+        content: list[dict[str, Any]] = [{"type": "refusal", "refusal": turn.get("refuse")}]
+        if "text" in turn:
+            content = [{"type": "output_text", "text": turn["text"], "annotations": []}]
         message = {"type": "message", "id": "msg_1", "role": "assistant", "content": content}
         output.append({**message, "status": "completed"})
     size = len(request.body.get("input", ()))

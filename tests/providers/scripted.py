@@ -12,7 +12,10 @@ A turn of a script is a mapping with any of
 | `delay_ms` | pause before each event |
 | `stream` | False: answer with one JSON object although streaming was asked for |
 | `status`, `body` | an HTTP error with that JSON body instead |
-| `events` | raw events (JSON objects) instead of all of the above |
+| `headers` | header fields besides, of an error too |
+| `refuse` | the provider declines to answer, in its own way |
+| `events` | raw events (JSON objects, or text sent as it is) instead of all of the above |
+| `drip` | bytes a write: events and lines arrive in pieces |
 | `break_after` | close the connection after that many events, without the chunked body's end |
 
 A turn may also be a function of the request that it answers, which gives such a mapping.
@@ -58,7 +61,7 @@ class Format(Protocol):
     def key_of(self, headers: Mapping[str, str]) -> str | None:
         """The key that a request carries."""
 
-    def events(self, turn: Turn, request: SeenRequest) -> Iterable[Event]:
+    def events(self, turn: Turn, request: SeenRequest) -> Iterable[Event | str]:
         """A turn as a stream."""
 
     def whole(self, turn: Turn, request: SeenRequest) -> Event:
@@ -66,6 +69,9 @@ class Format(Protocol):
 
     def error(self, kind: str, message: str) -> Event:
         """A provider error as one object."""
+
+    def problem(self, body: Mapping[str, Any]) -> str | None:
+        """What the provider would refuse a request for, with status 400."""
 
 
 @dataclass
@@ -155,11 +161,16 @@ class _Handler(BaseHTTPRequestHandler):
         if not isinstance(body, dict):
             self._whole(400, provider.error("invalid_request_error", "the body is no JSON object"))
             return
+        problem = provider.problem(body)
+        if problem is not None:
+            self._whole(400, provider.error("invalid_request_error", problem))
+            return
         turn = state.next_turn(request)
         if turn is None:
             self._whole(500, provider.error("api_error", "the test's script is exhausted"))
         elif "status" in turn:
-            self._whole(turn["status"], turn.get("body", provider.error("api_error", "scripted")))
+            body = turn.get("body", provider.error("api_error", "scripted"))
+            self._whole(turn["status"], body, turn.get("headers", {}))
         elif body.get("stream") and turn.get("stream", True):
             self._stream(turn, provider, request)
         else:
@@ -175,9 +186,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.rfile.readline()
         return body
 
-    def _whole(self, status: int, value: object) -> None:
+    def _whole(self, status: int, value: object, headers: Mapping[str, str] | None = None) -> None:
         text = json.dumps(value).encode()
         self.send_response(status)
+        for name, field_value in (headers or {}).items():
+            self.send_header(name, field_value)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(text)))
         self.end_headers()
@@ -194,16 +207,22 @@ class _Handler(BaseHTTPRequestHandler):
                 self.close_connection = True
                 return
             time.sleep(turn.get("delay_ms", 0) / 1000)
+            if isinstance(event, str):
+                self._chunks(event, turn)
+                continue
             name = f"event: {event.get('type')}\n" if provider.named_events else ""
-            self._chunk(f"{name}data: {json.dumps(event)}\n\n")
+            self._chunks(f"{name}data: {json.dumps(event)}\n\n", turn)
         if provider.done is not None:
-            self._chunk(f"data: {provider.done}\n\n")
+            self._chunks(f"data: {provider.done}\n\n", turn)
         self.wfile.write(b"0\r\n\r\n")
 
-    def _chunk(self, text: str) -> None:
+    def _chunks(self, text: str, turn: Turn) -> None:
         data = text.encode()
-        self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
-        self.wfile.flush()
+        size = turn.get("drip", len(data))
+        for at in range(0, len(data), size):
+            piece = data[at : at + size]
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+            self.wfile.flush()
 
     def log_message(self, format: str, *args: object) -> None:
         """Silence: the log is `requests`."""

@@ -115,7 +115,10 @@ class DriverClient:
         invoke: Invoke,
         gateway: Gateway | None,
         credential: Credential | None = None,
+        clock: Clock | None = None,
     ) -> None:
+        """`clock` says how long a wait between two attempts may last; None: as long as it takes."""
+        self._clock = clock or Unbounded()
         self._driver = driver
         self._route = route
         self._invoke = invoke
@@ -130,7 +133,6 @@ class DriverClient:
         cancel: threading.Event,
         on_event: OnEvent | None = None,
         on_retry: Callable[[RetryNotice], None] = lambda notice: None,
-        clock: Clock | None = None,
         admission: Admission | None = None,
     ) -> Answered:
         """One model call, repeated while `retry` allows. Blocks; `cancel` ends it soon.
@@ -155,7 +157,7 @@ class DriverClient:
                 retry,
                 cancel=cancel,
                 on_retry=on_retry,
-                clock=clock if admission is None else _Metered(clock or Unbounded(), admission),
+                clock=self._clock if admission is None else _Metered(self._clock, admission),
             )
             if isinstance(called.result, Turn):
                 output = count_tokens(called.result.raw)

@@ -11,6 +11,7 @@ from murmur.inference.driver import DriverClient
 from murmur.inference.gateway import Gateway
 from murmur.inference.gateway_routes import CredentialUnavailable
 from murmur.inference.limits import ModelLimits
+from murmur.session.deadline import UntilDeadline
 from murmur.session.guest_calls import GuestCalls
 from murmur.session.stage import Staged
 
@@ -121,4 +122,5 @@ def _client(staged: Staged, guest_calls: GuestCalls, gateway: Gateway, driver: s
         ),
         gateway=gateway,
         credential=attached.credential if attached else None,
+        clock=UntilDeadline(staged.prepared.launch.deadline),
     )

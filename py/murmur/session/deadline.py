@@ -39,6 +39,21 @@ class Deadline:
         return fields if self.secs is None else {**fields, "secs": self.secs}
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class UntilDeadline:
+    """The `Clock` of a model call's retries: no wait is begun that the deadline would cut."""
+
+    deadline: Deadline | None
+
+    def remaining(self) -> float | None:
+        """Seconds until the session ends; None when nothing ends it."""
+        return None if self.deadline is None else self.deadline.left()
+
+    def admitted(self) -> bool:
+        """True: what may still be spent is the meter's to say."""
+        return True
+
+
 def earliest_deadline(
     own_secs: int | None, inherited_ms: int | None, started: float
 ) -> Deadline | None:

@@ -21,6 +21,7 @@ _USAGE: Final = {
     "output_tokens_actual": "output_tokens",
     "cached_tokens": "cached_tokens",
     "cache_write_tokens": "cache_write_tokens",
+    "thinking_tokens": "thinking_tokens",
 }
 
 

@@ -139,9 +139,9 @@ def _finish(turn: Turn) -> Answer:
 def _usage(value: object) -> dict[str, int] | None:
     """The counts. Providers differ in where they say what came from their cache."""
     usage = mapping(value)
-    details = mapping(usage.get("prompt_tokens_details"))
+    thought = mapping(usage.get("completion_tokens_details")).get("reasoning_tokens")
     places = (
-        details.get("cached_tokens"),
+        mapping(usage.get("prompt_tokens_details")).get("cached_tokens"),
         usage.get("cached_tokens"),
         usage.get("prompt_cache_hit_tokens"),
     )
@@ -150,5 +150,6 @@ def _usage(value: object) -> dict[str, int] | None:
             "input_tokens": usage.get("prompt_tokens"),
             "output_tokens": usage.get("completion_tokens"),
             "cached_tokens": next((each for each in places if each is not None), None),
+            "thinking_tokens": thought,
         }
     )

@@ -178,6 +178,9 @@ def _count(turn: Turn, usage: object) -> None:
         value = mapping(usage).get(theirs)
         if value is not None:
             turn.usage[ours] = value
+    thought = mapping(mapping(usage).get("output_tokens_details")).get("thinking_tokens")
+    if thought is not None:
+        turn.usage["thinking_tokens"] = thought
 
 
 def _error(event: Mapping[str, Any]) -> DriverError:

@@ -174,12 +174,14 @@ def _parts(item: Mapping[str, Any], member: str) -> list[str]:
 
 def _usage(value: object) -> dict[str, int] | None:
     usage = mapping(value)
-    details = mapping(usage.get("input_tokens_details"))
+    cached = mapping(usage.get("input_tokens_details")).get("cached_tokens")
+    thought = mapping(usage.get("output_tokens_details")).get("reasoning_tokens")
     return counted(
         {
             "input_tokens": usage.get("input_tokens"),
             "output_tokens": usage.get("output_tokens"),
-            "cached_tokens": details.get("cached_tokens"),
+            "cached_tokens": cached,
+            "thinking_tokens": thought,
         }
     )
 

@@ -12,7 +12,10 @@ from typing import Any, Protocol
 Block = dict[str, Any]
 
 STOP_REASONS = ("end_turn", "tool_call", "max_tokens", "error")
-USAGE_MEMBERS = ("input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens")
+USAGE_MEMBERS = (
+    *("input_tokens", "output_tokens"),
+    *("cached_tokens", "cache_write_tokens", "thinking_tokens"),
+)
 
 
 class DriverError(Exception):

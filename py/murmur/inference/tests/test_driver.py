@@ -4,7 +4,9 @@ import asyncio
 import json
 import socket
 import threading
+import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -15,7 +17,7 @@ from murmur.inference.gateway import Gateway
 from murmur.inference.gateway_routes import Route
 from murmur.inference.payload import Continuation, TurnRequest, cache_key
 from murmur.inference.reply import Turn, TurnFailure, read_reply, read_usage
-from murmur.inference.retry import RetryNotice
+from murmur.inference.retry import Clock, RetryNotice
 from murmur.inference.tests.guest_side import Keys, keyed
 from murmur.inference.tests.upstream import Handler, answering, plain, serving
 from murmur.inference.tokens import count_tokens
@@ -282,10 +284,10 @@ class NamedKeys(Keys):
     report = staticmethod(lambda change: None)
 
 
-def client(harness: Harness, keys: NamedKeys) -> DriverClient:
+def client(harness: Harness, keys: NamedKeys, clock: Clock | None = None) -> DriverClient:
     target = keyed(f"http://127.0.0.1:{harness.server.port}", keys)
     route = Route("murmur/driver-x", target=target)
-    return DriverClient("murmur/driver-x", route, harness.drive, harness.gateway, keys)  # type: ignore[arg-type]
+    return DriverClient("murmur/driver-x", route, harness.drive, harness.gateway, keys, clock)  # type: ignore[arg-type]
 
 
 REQUEST = TurnRequest("m", 10, HISTORY[:1])
@@ -339,6 +341,31 @@ def test_a_failure_that_stays_transient_stops_at_max_retries() -> None:
     assert fields["error_code"] == "driver_error"
     assert (fields["attempts"], fields["retry_stopped"]) == (3, "max_retries")
     assert fields["provider_status"] == 503
+
+
+@dataclass(frozen=True)
+class EndsIn:
+    """A clock of a session that ends soon."""
+
+    seconds: float
+
+    def remaining(self) -> float | None:
+        return self.seconds
+
+    def admitted(self) -> bool:
+        return True
+
+
+def test_a_wait_that_the_sessions_deadline_would_cut_is_not_begun() -> None:
+    slow = Retry(max_retries=2, initial_delay_ms=5, max_delay_ms=60_000)
+    busy = plain(b"busy", "429 Too Many", "retry-after: 30")
+    began = time.monotonic()
+    with Harness(answering(busy)) as harness:
+        driver = client(harness, NamedKeys(KEY), EndsIn(20))
+        answered = driver.call(REQUEST, slow, cancel=threading.Event())
+        assert len(harness.server.exchanges) == 1
+    assert time.monotonic() - began < 10
+    assert answered.trace_fields()["retry_stopped"] == "deadline"
 
 
 def test_a_status_that_will_not_pass_is_not_retried() -> None:

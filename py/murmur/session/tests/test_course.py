@@ -14,7 +14,7 @@ from murmur.manifest.session import DoneCheck, KeepWorking, Lifecycle
 from murmur.sandbox.results import CommandResult, NotAllowed
 from murmur.session.attempt import Attempt, Ending
 from murmur.session.course import Reopen
-from murmur.session.deadline import Deadline, Notice, earliest_deadline
+from murmur.session.deadline import Deadline, Notice, UntilDeadline, earliest_deadline
 from murmur.session.run import run_tasks
 from murmur.session.tests.scripted import Answer, Rig, call, calls, rig, says, until_cancelled
 
@@ -308,6 +308,12 @@ def test_the_earliest_deadline_binds() -> None:
     assert inherited is not None and inherited.source == "inherited"
     assert 9 < inherited.left(now) < 11 and "secs" not in inherited.record()
     assert earliest_deadline(None, None, now) is None
+
+
+def test_the_wait_before_a_retry_knows_how_long_the_session_has() -> None:
+    near = Deadline("own", time.monotonic() + 10, time.time() + 10, 10)
+    assert 9 < (UntilDeadline(near).remaining() or 0) <= 10
+    assert UntilDeadline(None).remaining() is None
 
 
 def test_the_notice_is_given_once_when_it_is_due() -> None:
