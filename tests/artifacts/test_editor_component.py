@@ -35,6 +35,38 @@ def test_files_are_written_patched_read_found_and_listed(editor: Artifact, tmp_p
     ]
 
 
+def test_files_are_created_viewed_patched_searched_and_undone_in_their_encoding(
+    editor: Artifact, tmp_path: Path
+) -> None:
+    def do(operation: str, **members: object) -> dict[str, object]:
+        called = editor.call({"operation": operation, **members}, tmp_path)
+        assert called.result.status == "passed", called.data
+        return called.data
+
+    latin, wide = "é\r\nb\r\n".encode("latin-1"), b"\xff\xfe" + "é\n".encode("utf-16-le")
+    (tmp_path / "latin").write_bytes(latin)
+    (tmp_path / "wide").write_bytes(wide)
+
+    assert do("create", dest_path="n/a.txt", content="1\n2\n")["bytes"] == 4
+    assert do("insert", dest_path="n/a.txt", line=2, content="3")["lines_inserted"] == 1
+    diff = "--- a/n/a.txt\n+++ b/n/a.txt\n@@ -1,2 +1,2 @@\n 1\n-2\n+two\n"
+    assert do("patch", dest_path="n/a.txt", patch=diff)["hunks"] == 1
+    assert do("view", path="n/a.txt")["content"] == "     1\t1\n     2\ttwo\n     3\t3\n"
+    assert os.listdir(tmp_path / "n") == ["a.txt"], "the new file's first name is gone"
+    assert do("replace", dest_path="latin", old_string="é\nb", new_string="ü")["line"] == 1
+    assert (tmp_path / "latin").read_bytes() == b"\xfc\r\n"
+    assert do("insert", dest_path="wide", line=0, content="€")["line"] == 1
+    assert (tmp_path / "wide").read_bytes() == b"\xff\xfe" + "€\né\n".encode("utf-16-le")
+    found = do("search", pattern="É", ignore_case=True, glob="w*")["matches"]
+    assert found == [{"path": "wide", "line": 2, "text": "é"}]
+    for name in ("latin", "wide"):
+        assert do("undo", dest_path=name)["removed"] is False
+    assert ((tmp_path / "latin").read_bytes(), (tmp_path / "wide").read_bytes()) == (latin, wide)
+    for _ in range(3):
+        do("undo", dest_path="n/a.txt")
+    assert os.listdir(tmp_path / "n") == []
+
+
 def test_the_result_says_effect_and_resource(editor: Artifact, tmp_path: Path) -> None:
     write = {"operation": "write_file", "dest_path": "./a", "content": ""}
     written = editor.call(write, tmp_path).result

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from murmur_tooling.component import tool_result
 from wit_world import exports
 from wit_world.exports import run
 
@@ -13,13 +14,4 @@ class Run(exports.Run):
 
     def run(self, input: run.ToolInput) -> run.ToolResult:
         """Carry out one operation."""
-        outcome = edit(input.data, Path("."))
-        return run.ToolResult(
-            status=run.Status[outcome.status.upper()],
-            summary=outcome.summary,
-            data=outcome.data,
-            data_path=None,
-            truncated=outcome.truncated,
-            metadata=list(outcome.metadata),
-            attachments=[],
-        )
+        return tool_result(edit(input.data, Path(".")))

@@ -1,13 +1,21 @@
 """One call of the editor: the input's operation, its members, and the result (spec 16.3)."""
 
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from editor_tool import files, finding
-from editor_tool.places import EditorError
+from murmur_tooling.members import Members, ToolError, read_members
+from murmur_tooling.outcome import Notes, Outcome, passed, refused
+
+from editor_tool import changing, reading
+from editor_tool.finding import (
+    CONTEXT_LINES,
+    MATCHES_SHOWN,
+    Query,
+    list_files,
+    pattern_of,
+    search,
+)
 
 OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "read_file": ("path", "start_line", "end_line"),
@@ -15,117 +23,110 @@ OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "replace_in_file": ("dest_path", "old_string", "new_string"),
     "find_in_files": ("pattern", "dir", "recursive", "context_lines"),
     "list_files": ("dir", "recursive"),
+    "view": ("path", "start_line", "end_line"),
+    "create": ("dest_path", "content"),
+    "replace": ("dest_path", "old_string", "new_string", "replace_all"),
+    "insert": ("dest_path", "line", "content"),
+    "patch": ("dest_path", "patch"),
+    "search": ("pattern", "dir", "glob", "regex", "ignore_case", "context_lines", "max_results"),
+    "undo": ("dest_path",),
 }
-CHANGING = ("write_file", "replace_in_file")
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """A call's result: `status` is `passed`, `failed` (refused, missing) or `error` (bad input)."""
-
-    status: str
-    summary: str
-    data: str
-    truncated: bool
-    metadata: tuple[tuple[str, str], ...]
+_LAST_LINE = 2**31
 
 
 def edit(data: str | None, folder: Path) -> Outcome:
     """Carry one operation out in `folder`. Never raises for what an input may hold."""
-    operation = ""
-    metadata: tuple[tuple[str, str], ...] = ()
+    metadata: Notes = ()
     try:
-        given = _object(data)
-        operation = _operation(given)
-        effect = "mutate" if operation in CHANGING else "read"
+        operation, given = read_members(data, OPERATIONS)
+        effect = "mutate" if "dest_path" in OPERATIONS[operation] else "read"
         metadata = (("state_effect", effect),)
-        result = _run(operation, given, folder)
-    except EditorError as problem:
-        refusal = {"ok": False, "error_kind": problem.kind, "message": str(problem)}
-        status = "error" if problem.kind == "invalid_input" else "failed"
-        return Outcome(status, str(problem), _json(refusal), False, metadata)
-    where = result.get("path", result.get("dir", given.get("dir", ".")))
+        result = _DOES[operation](folder, given)
+    except ToolError as problem:
+        return refused(problem, metadata)
+    where = result.get("path", result.get("dir", given.text("dir", ".")))
     metadata += (("resource_id", f"workdir:{where}"),)
-    summary = f"{operation} {where}"
-    text = _json({"ok": True, **result})
-    return Outcome("passed", summary, text, result.get("truncated", False), metadata)
+    return passed(f"{operation} {where}", result, metadata, result.get("truncated", False))
 
 
-def _run(operation: str, given: dict[str, Any], folder: Path) -> dict[str, Any]:
-    if operation == "read_file":
-        start, end = _line(given, "start_line"), _line(given, "end_line")
-        return files.read_file(folder, _text(given, "path"), start, end)
-    if operation == "write_file":
-        return files.write_file(folder, _text(given, "dest_path"), _text(given, "content"))
-    if operation == "replace_in_file":
-        old, new = _text(given, "old_string"), _text(given, "new_string")
-        return files.replace_in_file(folder, _text(given, "dest_path"), old, new)
-    if operation == "find_in_files":
-        context = _whole(given, "context_lines", 0)
-        recursive = _flag(given, "recursive", True)
-        top = _text(given, "dir", ".")
-        return finding.find_in_files(folder, _text(given, "pattern"), top, recursive, context)
-    return finding.list_files(folder, _text(given, "dir", "."), _flag(given, "recursive", False))
+def _read_file(folder: Path, given: Members) -> dict[str, Any]:
+    return reading.read_file(folder, given.text("path"), *_lines(given))
 
 
-def _object(data: str | None) -> dict[str, Any]:
-    try:
-        value = json.loads(data or "{}")
-    except ValueError:
-        raise EditorError("invalid_input", "the input is not JSON") from None
-    if not isinstance(value, dict):
-        raise EditorError("invalid_input", "the input is not a JSON object")
-    return value
+def _view(folder: Path, given: Members) -> dict[str, Any]:
+    return reading.view(folder, given.text("path"), *_lines(given))
 
 
-def _operation(given: dict[str, Any]) -> str:
-    operation = given.get("operation")
-    if not isinstance(operation, str) or operation not in OPERATIONS:
-        raise EditorError("invalid_input", f"operation is not one of {', '.join(OPERATIONS)}")
-    for key, value in given.items():
-        # Models that must fill every member of a schema send null for what does not apply.
-        if key != "operation" and value is not None and key not in OPERATIONS[operation]:
-            known = ", ".join(OPERATIONS[operation])
-            raise EditorError("invalid_input", f"{operation} takes {known}, not {key}")
-    return operation
+def _write_file(folder: Path, given: Members) -> dict[str, Any]:
+    return changing.write_file(folder, given.text("dest_path"), given.text("content"))
 
 
-def _text(given: dict[str, Any], key: str, default: str | None = None) -> str:
-    value = given.get(key)
-    value = default if value is None else value
-    if not isinstance(value, str):
-        raise EditorError("invalid_input", f"{key} is missing or not a string")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise EditorError("invalid_input", f"{key} holds half a surrogate pair") from None
-    return value
+def _create(folder: Path, given: Members) -> dict[str, Any]:
+    return changing.create(folder, given.text("dest_path"), given.text("content"))
 
 
-def _whole(given: dict[str, Any], key: str, default: int) -> int:
-    value = given.get(key)
-    value = default if value is None else value
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise EditorError("invalid_input", f"{key} is not an integer")
-    return value
+def _replace(folder: Path, given: Members) -> dict[str, Any]:
+    old, new = given.text("old_string"), given.text("new_string")
+    every = given.flag("replace_all", False)
+    return changing.replace(folder, given.text("dest_path"), old, new, every=every)
 
 
-def _line(given: dict[str, Any], key: str) -> int | None:
-    if given.get(key) is None:
-        return None
-    value = _whole(given, key, 1)
-    if value < 1:
-        raise EditorError("invalid_input", f"{key} is counted from 1")
-    return value
+def _insert(folder: Path, given: Members) -> dict[str, Any]:
+    line = given.whole("line", None, 0, _LAST_LINE)
+    return changing.insert(folder, given.text("dest_path"), line, given.text("content"))
 
 
-def _flag(given: dict[str, Any], key: str, default: bool) -> bool:
-    value = given.get(key)
-    value = default if value is None else value
-    if not isinstance(value, bool):
-        raise EditorError("invalid_input", f"{key} is not true or false")
-    return value
+def _patch(folder: Path, given: Members) -> dict[str, Any]:
+    return changing.patch(folder, given.text("dest_path"), given.text("patch"))
 
 
-def _json(value: dict[str, Any]) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+def _undo(folder: Path, given: Members) -> dict[str, Any]:
+    return changing.undo(folder, given.text("dest_path"))
+
+
+def _find_in_files(folder: Path, given: Members) -> dict[str, Any]:
+    wanted = pattern_of(given.text("pattern"), literal=False)
+    query = Query(wanted, given.flag("recursive", True), _context(given))
+    return search(folder, given.text("dir", "."), query)
+
+
+def _search(folder: Path, given: Members) -> dict[str, Any]:
+    literal = not given.flag("regex", False)
+    ignore_case = given.flag("ignore_case", False)
+    wanted = pattern_of(given.text("pattern"), literal=literal, ignore_case=ignore_case)
+    glob = given.text("glob") if given.given("glob") else None
+    most = given.whole("max_results", MATCHES_SHOWN, 1, MATCHES_SHOWN)
+    query = Query(wanted, True, _context(given), most, glob)
+    return search(folder, given.text("dir", "."), query)
+
+
+def _list_files(folder: Path, given: Members) -> dict[str, Any]:
+    return list_files(folder, given.text("dir", "."), given.flag("recursive", False))
+
+
+_DOES: Mapping[str, Callable[[Path, Members], dict[str, Any]]] = {
+    "read_file": _read_file,
+    "write_file": _write_file,
+    "replace_in_file": _replace,
+    "find_in_files": _find_in_files,
+    "list_files": _list_files,
+    "view": _view,
+    "create": _create,
+    "replace": _replace,
+    "insert": _insert,
+    "patch": _patch,
+    "search": _search,
+    "undo": _undo,
+}
+
+
+def _context(given: Members) -> int:
+    return given.whole("context_lines", 0, 0, CONTEXT_LINES)
+
+
+def _lines(given: Members) -> tuple[int | None, int | None]:
+    start, end = (
+        given.whole(key, None, 1, _LAST_LINE) if given.given(key) else None
+        for key in ("start_line", "end_line")
+    )
+    return start, end

@@ -1,112 +1,121 @@
-"""Reading and changing one text file of the work folder.
+"""One text file as a whole: loading it to be changed, and storing it.
 
-Text is UTF-8; line ends are kept as they are. A change is written in place, so that mode and links
-of an existing file stay.
+A new file appears whole, by a rename. An existing one is written in place, so that its mode and its
+other names stay; what it was is in the history first, and is put back if the write fails.
 """
 
+import contextlib
+import os
+import stat
 from pathlib import Path
-from typing import Any
 
-from editor_tool.places import EditorError, failed, resolve
+from murmur_tooling.members import ToolError
+from murmur_tooling.places import failed
 
-LINES_READ = 2000
-TEXT_BYTES = 256 * 1024
+from editor_tool import history
+from editor_tool.texts import Text, decoded, encoding_of
+
 FILE_BYTES = 16 * 1024 * 1024
 
 
-def load(folder: Path, path: str) -> str:
-    """The whole text of a resolved path."""
+def load(folder: Path, path: str) -> Text:
+    """The whole text of a resolved path.
+
+    Raises ToolError `not_found`, `permission_denied`, `is_directory`, `too_large`, `not_text`,
+    `interrupted_write`.
+    """
+    data = content(folder, path)
+    if data is None:
+        raise ToolError("not_found", f"{path} does not exist")
+    if len(data) > FILE_BYTES:
+        raise ToolError("too_large", f"{path} is larger than {FILE_BYTES} bytes")
+    history.refuse_torn(folder, path, data)
+    return text_of(path, data)
+
+
+def text_of(path: str, data: bytes) -> Text:
+    """The text of a file's bytes. Raises ToolError `not_text`."""
+    encoding = encoding_of(data, whole=True)
+    if encoding is None:
+        raise not_text(path)
     try:
-        if (folder / path).is_dir():
-            raise EditorError("is_directory", f"{path} is a directory")
-        with (folder / path).open("rb") as file:
-            content = file.read(FILE_BYTES + 1)
-    except OSError as problem:
-        raise failed(path, problem) from None
-    if len(content) > FILE_BYTES:
-        raise EditorError("too_large", f"{path} is larger than {FILE_BYTES} bytes")
-    if b"\0" in content:
-        raise EditorError("not_text", f"{path} is a binary file")
-    try:
-        return content.decode("utf-8")
+        return Text(decoded(data, encoding), encoding)
     except UnicodeDecodeError:
-        raise EditorError("not_text", f"{path} is not UTF-8 text") from None
+        raise not_text(path) from None
 
 
-def lines_of(text: str) -> list[str]:
-    """Its lines with their line ends (LF; a CR before it belongs to the line)."""
-    pieces = text.split("\n")
-    lines = [piece + "\n" for piece in pieces[:-1]]
-    return [*lines, pieces[-1]] if pieces[-1] else lines
+def not_text(path: str) -> ToolError:
+    """The refusal of a binary file."""
+    return ToolError("not_text", f"{path} is a binary file, or in an encoding that is not known")
 
 
-def read_file(folder: Path, name: str, start: int | None, end: int | None) -> dict[str, Any]:
-    """Lines `start` to `end`, counted from 1, both included."""
-    path = resolve(folder, name)
-    lines = lines_of(load(folder, path))
-    first = start or 1
-    last = min(end or len(lines), len(lines))
-    if start is not None and end is not None and end < start:
-        raise EditorError("invalid_input", f"end_line {end} is before start_line {start}")
-    if first > max(len(lines), 1):
-        raise EditorError("out_of_range", f"{path} has {len(lines)} lines, none at {first}")
-    shown: list[str] = []
-    size = 0
-    for line in lines[first - 1 : last]:
-        size += len(line.encode())
-        if len(shown) == LINES_READ or (shown and size > TEXT_BYTES):
-            break
-        shown.append(line)
-    text = "".join(shown)
-    cut = len(text.encode()) > TEXT_BYTES
-    if cut:
-        text = text.encode()[:TEXT_BYTES].decode("utf-8", "ignore")
-    ends = first + len(shown) - 1
-    result = {
-        "path": path,
-        "content": text,
-        "start_line": first if shown else 0,
-        "end_line": ends if shown else 0,
-        "total_lines": len(lines),
-        "truncated": cut or ends < last,
-    }
-    return result
-
-
-def write_file(folder: Path, name: str, content: str) -> dict[str, Any]:
-    """Create or replace a file; missing parent folders are made."""
-    path = resolve(folder, name)
-    existed = (folder / path).exists()
-    _store(folder, path, content)
-    return {"path": path, "created": not existed, "bytes": len(content.encode())}
-
-
-def replace_in_file(folder: Path, name: str, old: str, new: str) -> dict[str, Any]:
-    """Replace the one occurrence of `old`."""
-    path = resolve(folder, name)
-    text = load(folder, path)
-    if not old:
-        raise EditorError("invalid_input", "old_string is empty")
-    found = text.count(old)
-    if found == 0:
-        raise EditorError("no_match", f"old_string does not occur in {path}")
-    if found > 1:
-        raise EditorError(
-            "not_unique", f"old_string occurs {found} times in {path}; include more of its context"
-        )
-    at = text.index(old)
-    _store(folder, path, text[:at] + new + text[at + len(old) :])
-    line = text.count("\n", 0, at) + 1
-    return {"path": path, "line": line}
-
-
-def _store(folder: Path, path: str, content: str) -> None:
-    target = folder / path
+def content(folder: Path, path: str) -> bytes | None:
+    """A file's bytes, one more than FILE_BYTES of a larger one; None where there is none."""
     try:
-        if target.is_dir():
-            raise EditorError("is_directory", f"{path} is a directory")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open("wb") as file:
-            file.write(content.encode())
+        refuse_unless_file(folder, path)
+        with (folder / path).open("rb") as file:
+            return file.read(FILE_BYTES + 1)
+    except FileNotFoundError:
+        return None
     except OSError as problem:
         raise failed(path, problem) from None
+
+
+def refuse_unless_file(folder: Path, path: str) -> None:
+    """Raise ToolError for what is there and no regular file; OSError for what is not there."""
+    mode = (folder / path).stat().st_mode
+    if stat.S_ISDIR(mode):
+        raise ToolError("is_directory", f"{path} is a directory")
+    if not stat.S_ISREG(mode):
+        raise ToolError("io_error", f"{path} is neither a file nor a directory")
+
+
+def store(folder: Path, path: str, before: bytes | None, after: bytes) -> bool:
+    """Write a file that was `before` (None: not there). Says whether the change can be undone."""
+    entry = history.begin(folder, path, before, after)
+    try:
+        if before is None:
+            _place(folder / path, after)
+        else:
+            overwrite(folder / path, before, after)
+    except OSError as problem:
+        if entry is not None and content(folder, path) == before:
+            history.drop(folder, entry)
+        raise failed(path, problem) from None
+    if entry is not None:
+        history.finish(folder, entry)
+    return entry is not None
+
+
+def _place(target: Path, data: bytes) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    fresh = target.with_name(f".{target.name}.new-{os.urandom(4).hex()}")
+    try:
+        with fresh.open("xb") as file:
+            file.write(data)
+        fresh.rename(target)
+    except OSError:
+        with contextlib.suppress(OSError):
+            fresh.unlink()
+        raise
+
+
+def overwrite(target: Path, before: bytes, after: bytes) -> None:
+    """Write an existing file in place; what it was is put back when that fails. Raises OSError."""
+    with target.open("r+b", buffering=0) as file:
+        try:
+            _write_all(file.fileno(), after)
+            file.truncate(len(after))
+        except OSError:
+            # There is room for what was there a moment ago.
+            if len(before) <= FILE_BYTES:
+                file.seek(0)
+                _write_all(file.fileno(), before)
+                file.truncate(len(before))
+            raise
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(descriptor, left) :]

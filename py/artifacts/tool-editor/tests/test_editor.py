@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from editor_tool import files, finding
-from editor_tool.editor import Outcome, edit
+from editor_tool import finding, reading
+from editor_tool.editor import edit
+from murmur_tooling.outcome import Outcome
 
 
 def call(folder: Path, operation: str, **members: object) -> tuple[Outcome, dict[str, Any]]:
@@ -65,12 +66,12 @@ def test_reads_are_capped_at_2000_lines(tmp_path: Path) -> None:
 
 
 def test_reads_are_capped_in_bytes_too(tmp_path: Path) -> None:
-    (tmp_path / "a").write_text("é" * files.TEXT_BYTES)
+    (tmp_path / "a").write_text("é" * reading.TEXT_BYTES)
 
     data = call(tmp_path, "read_file", path="a")[1]
 
     assert data["truncated"]
-    assert len(data["content"].encode()) <= files.TEXT_BYTES
+    assert len(data["content"].encode()) <= reading.TEXT_BYTES
 
 
 def test_an_empty_file_is_no_error(tmp_path: Path) -> None:
@@ -156,6 +157,46 @@ def test_find_in_files_shows_a_bounded_number_of_matches(tmp_path: Path) -> None
     assert outcome.truncated
 
 
+def test_search_takes_plain_text_a_glob_and_a_number(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/a.py").write_text("f(x)\nF(X)\n")
+    (tmp_path / "a.txt").write_text("f(x)\n")
+
+    def lines(**members: object) -> list[str]:
+        found = call(tmp_path, "search", pattern="f(x)", **members)[1]["matches"]
+        return [f"{match['path']}:{match['line']}" for match in found]
+
+    assert lines() == ["a.txt:1", "src/a.py:1"]
+    assert lines(ignore_case=True, glob="*.py") == ["src/a.py:1", "src/a.py:2"]
+    assert lines(glob="src/*") == ["src/a.py:1"]
+    assert lines(dir="src", max_results=1, ignore_case=True) == ["src/a.py:1"]
+    assert call(tmp_path, "search", pattern="f.x", regex=True)[1]["matches"][0]["line"] == 1
+    assert call(tmp_path, "search", pattern="f.x")[1]["matches"] == []
+
+
+def test_a_search_looks_at_a_bounded_number_of_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "abc":
+        (tmp_path / name).write_text("needle\n" * 100)
+    monkeypatch.setattr(finding, "SEARCHED_BYTES", 1000)
+
+    data = call(tmp_path, "search", pattern="nothing")[1]
+
+    assert (data["truncated"], data["stopped_at"], data["files_searched"]) == (True, "b", 2)
+
+
+def test_overlapping_matches_share_their_context(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("x1\nx2\ny\n")
+
+    data = call(tmp_path, "search", pattern="x", context_lines=2)[1]
+
+    assert data["matches"] == [
+        {"path": "a", "line": 1, "text": "x1", "before": [], "after": ["x2", "y"]},
+        {"path": "a", "line": 2, "text": "x2", "before": ["x1"], "after": ["y"]},
+    ]
+
+
 def test_list_files_names_each_entry_with_its_kind(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     (tmp_path / "d/f").write_text("123")
@@ -174,7 +215,14 @@ def test_list_files_names_each_entry_with_its_kind(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("operation", "key"),
-    [("read_file", "path"), ("write_file", "dest_path"), ("list_files", "dir")],
+    [
+        ("read_file", "path"),
+        ("view", "path"),
+        ("write_file", "dest_path"),
+        ("create", "dest_path"),
+        ("undo", "dest_path"),
+        ("list_files", "dir"),
+    ],
 )
 def test_no_path_leads_out_of_the_folder(tmp_path: Path, operation: str, key: str) -> None:
     folder = tmp_path / "work"
@@ -184,7 +232,7 @@ def test_no_path_leads_out_of_the_folder(tmp_path: Path, operation: str, key: st
     (folder / "abs").symlink_to(tmp_path / "secret")
     (folder / "rel").symlink_to("../secret")
     (folder / "loop").symlink_to("loop")
-    more = {"content": "x"} if operation == "write_file" else {}
+    more = {"content": "x"} if operation in ("write_file", "create") else {}
 
     absolute = str(tmp_path / "secret/file")
     refused(folder, "absolute_path", operation, **{key: absolute}, **more)
@@ -217,10 +265,14 @@ def test_what_cannot_be_read_is_told_by_kind(tmp_path: Path, kind: str, path: st
 
 def test_what_is_not_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "nul").write_bytes(b"a\0b")
-    (tmp_path / "latin").write_bytes(b"\xe9")
+    (tmp_path / "image").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(1, 99)))
+    (tmp_path / "noise").write_bytes(bytes(range(0x80, 0x100)) * 2)
 
-    refused(tmp_path, "not_text", "read_file", path="nul")
-    refused(tmp_path, "not_text", "read_file", path="latin")
+    for path in ("nul", "image", "noise"):
+        refused(tmp_path, "not_text", "read_file", path=path)
+        refused(tmp_path, "not_text", "view", path=path)
+        replaced = {"dest_path": path, "old_string": "a", "new_string": "b"}
+        refused(tmp_path, "not_text", "replace", **replaced)
 
 
 @pytest.mark.parametrize(
@@ -238,6 +290,12 @@ def test_what_is_not_text_is_refused(tmp_path: Path) -> None:
         '{"operation":"write_file","path":"a","content":"x"}',
         '{"operation":"write_file","dest_path":"a","content":"\\ud800"}',
         '{"operation":"list_files","recursive":"yes"}',
+        '{"operation":"search","pattern":""}',
+        '{"operation":"search","pattern":"x","max_results":0}',
+        '{"operation":"search","pattern":"(","regex":true}',
+        '{"operation":"insert","dest_path":"a","line":-1,"content":"x"}',
+        '{"operation":"replace","dest_path":"a","old_string":"x"}',
+        '{"operation":"undo"}',
     ],
 )
 def test_input_that_makes_no_sense_is_an_error_and_changes_nothing(
