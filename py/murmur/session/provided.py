@@ -11,6 +11,7 @@ from murmur.session.commands import Commands
 from murmur.session.control import SessionControls
 from murmur.session.fetch_peer_file import FetchPeerFile
 from murmur.session.grants import capsule_rules
+from murmur.session.hooks.gate import CallHooks
 from murmur.session.plans.submit import SubmitPlan
 from murmur.session.runtime_tools import (
     BACKGROUND_COMMAND,
@@ -36,6 +37,7 @@ def provided_tools(
     controls: SessionControls | None = None,
     handles: PeerHandles | None = None,
     meter: SpendMeter | None = None,
+    hooks: CallHooks | None = None,
 ) -> dict[str, RuntimeTool]:
     """The runtime's own tools by name, for an agent capsule whose door is at `url`."""
     inference = staged.capsule.inference
@@ -59,7 +61,7 @@ def provided_tools(
             commands.background, str(staged.directories.records)
         )
     if staged.capsule.capabilities.plan_submit:
-        answering[SUBMIT_PLAN] = _submit_plan(staged, commands, trace)
+        answering[SUBMIT_PLAN] = _submit_plan(staged, commands, trace, hooks)
     if handles is not None:
         answering[SHARE_FILE] = _share_file(staged, handles, trace)
     if staged.capsule.capabilities.peer_fetch is not None:
@@ -96,7 +98,9 @@ def _fetch_peer_file(staged: Staged, url: str, trace: TraceWriter) -> FetchPeerF
     )
 
 
-def _submit_plan(staged: Staged, commands: Commands | None, trace: TraceWriter) -> SubmitPlan:
+def _submit_plan(
+    staged: Staged, commands: Commands | None, trace: TraceWriter, hooks: CallHooks | None
+) -> SubmitPlan:
     lock = staged.prepared.lock
 
     def version_of(capsule: str) -> str | None:
@@ -113,4 +117,5 @@ def _submit_plan(staged: Staged, commands: Commands | None, trace: TraceWriter) 
         trace=trace,
         binaries=staged.capsule.capabilities.shell_allow,
         version_of=version_of,
+        hooks=hooks,
     )

@@ -152,7 +152,7 @@ def _launch(
     client = choices[PRIMARY].client
     hooks = open_session_hooks(staged, guests, gateway, client, commands, trace, meter)
     undo.callback(hooks.calls.close)
-    tools = provided_tools(staged, commands, trace, url, controls, handles, meter)
+    tools = provided_tools(staged, commands, trace, url, controls, handles, meter, hooks.gate)
     runner = _runner(
         staged,
         board,

@@ -1,10 +1,12 @@
 """What a plan's steps are dispatched to: tools, commands, sub-capsules.
 
-spec/sessions.md 16.3 and 16.5. A step passes the gate of every call. Commands run to their end and
-are never moved to the background.
+spec/sessions.md 16.3 and 16.5. A step passes the gate of every call, and hooks hear of each attempt
+as of any other call, once the step has settled: not from the thread that it ran in. Commands run to
+their end and are never moved to the background.
 """
 
 import dataclasses
+import time
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -17,6 +19,7 @@ from murmur.session.attempt import Attempt
 from murmur.session.background_text import limit_line
 from murmur.session.commands import Commands
 from murmur.session.dispatch import Dispatcher
+from murmur.session.hooks.gate import CallHooks
 from murmur.session.inventory import ToolKind
 from murmur.session.plans.plan import Step
 from murmur.session.plans.schedule import Done, Settled
@@ -38,6 +41,8 @@ class StepRunner:
     commands: Commands | None
     trace: TraceWriter
     version_of: Callable[[str], str | None] = lambda name: None
+    hooks: CallHooks | None = None
+    _untold: dict[str, list[Callable[[CallHooks], None]]] = dataclasses.field(default_factory=dict)
 
     def started(self, step: Step) -> None:
         self.trace.write(
@@ -50,6 +55,9 @@ class StepRunner:
 
     def settled(self, settled: Settled) -> None:
         step = settled.step
+        for tell in self._untold.pop(step.id, []):
+            if self.hooks is not None:
+                tell(self.hooks)
         self.trace.write(
             "plan_step",
             plan_id=self.plan_id,
@@ -79,7 +87,7 @@ class StepRunner:
         if step.kind == "capsule":
             return self._capsule(step)
         if step.kind == "shell":
-            return self._command(_command(step.target))
+            return self._command(step, _command(step.target))
         return self._tool(step, given)
 
     def _tool(self, step: Step, given: object) -> Done:
@@ -87,15 +95,34 @@ class StepRunner:
         assert tool is not None
         if tool.kind is ToolKind.SHELL:
             try:
-                return self._command(read_command(tool.name, given))
+                return self._command(step, read_command(tool.name, given))
             except BadCommand as bad:
                 return Done(error=str(bad))
-        call = _call(step, given)
-        return _done(self.dispatcher.perform(tool, call.input, self.attempt, self.turn))
+        call, turn, began = _call(step, given), self.turn, time.monotonic()
+        answer = self.dispatcher.perform(tool, call.input, self.attempt, turn)
+        took = int((time.monotonic() - began) * 1000)
 
-    def _command(self, command: ShellCommand) -> Done:
+        def tell(hooks: CallHooks) -> None:
+            failed = answer.is_error
+            hooks.called(call.name, call.input, turn, answer.text, took, is_error=failed)
+
+        self._note(step, tell)
+        return _done(answer)
+
+    def _command(self, step: Step, command: ShellCommand) -> Done:
         assert self.commands is not None
-        return _command_done(self.commands.complete(command.argv, self.attempt.cancel))
+        turn, result = self.turn, self.commands.complete(command.argv, self.attempt.cancel)
+
+        def tell(hooks: CallHooks) -> None:
+            streams = (result.stdout, result.stderr)
+            hooks.ran(command, turn, result.exit_code, *streams, result.duration_ms)
+
+        if result.set_up_failure is None:
+            self._note(step, tell)
+        return _command_done(result)
+
+    def _note(self, step: Step, tell: Callable[[CallHooks], None]) -> None:
+        self._untold.setdefault(step.id, []).append(tell)
 
     def _capsule(self, step: Step) -> Done:
         """A spawn that is refused: a session that may spawn does not come this far yet."""

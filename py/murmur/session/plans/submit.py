@@ -11,6 +11,7 @@ from murmur.session.answers import Answer
 from murmur.session.attempt import Attempt
 from murmur.session.commands import Commands
 from murmur.session.dispatch import Dispatcher
+from murmur.session.hooks.gate import CallHooks
 from murmur.session.notices import lose
 from murmur.session.plans.plan import PLAN, BadPlan, Plan, check_plan, read_plan
 from murmur.session.plans.schedule import PlanResult, Settled, run_plan
@@ -37,6 +38,7 @@ class SubmitPlan:
         trace: TraceWriter,
         binaries: tuple[str, ...],
         version_of: Callable[[str], str | None] = lambda name: None,
+        hooks: CallHooks | None = None,
     ) -> None:
         self._runtime = runtime
         self._records = records
@@ -44,6 +46,7 @@ class SubmitPlan:
         self._trace = trace
         self._binaries = binaries
         self._version_of = version_of
+        self._hooks = hooks
         self._numbers = itertools.count(1)
         self._dispatcher: Dispatcher | None = None
 
@@ -74,6 +77,7 @@ class SubmitPlan:
             commands=self._commands,
             trace=self._trace,
             version_of=self._version_of,
+            hooks=self._hooks,
         )
         result = run_plan(plan, runner, attempt.cancel)
         if result.canceled:
