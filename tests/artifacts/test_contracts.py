@@ -13,6 +13,7 @@ from tests.artifacts.components import component
 
 STREAM = "murmur:stream/events@0.1.0"
 RUN = "murmur:tool/run@0.2.0"
+PROCESS = "murmur:driver/process@0.4.0"
 HTTP = "wasi:http/outgoing-handler"
 HOOK = "murmur:hook/lifecycle@0.9.0"
 INFERENCE = "murmur:runtime/inference@0.4.0"
@@ -28,6 +29,8 @@ ARTIFACTS: dict[str, tuple[str, set[str]]] = {
     "driver-deepseek": (RUN, {STREAM, HTTP}),
     "driver-moonshotai": (RUN, {STREAM, HTTP}),
     "driver-openai": (RUN, {STREAM, HTTP}),
+    "driver-claude-code": (PROCESS, set()),
+    "driver-codex": (PROCESS, set()),
     "tool-corpus": (RUN, set()),
     "tool-editor": (RUN, set()),
     "tool-report": (RUN, set()),

@@ -1,0 +1,1 @@
+"""Codex as a harness: how to start it, and what `codex exec --json` says."""

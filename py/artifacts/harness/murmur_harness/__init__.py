@@ -1,0 +1,1 @@
+"""What drivers of command-line harnesses share: the contract, reading output lines, the export."""

@@ -1,0 +1,83 @@
+"""Output lines of a harness: JSON that may be anything, of which strings must reach the runtime."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from murmur_guest.untyped import compact, mapping, string
+
+from murmur_harness.contract import Note
+
+NOTE_CHARACTERS = 512
+_U32 = 2**32 - 1
+_U64 = 2**64 - 1
+
+
+def record(line: str) -> Mapping[str, Any] | None:
+    """The JSON object that a line is, else None."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def note(text: str) -> Note:
+    """A note of at most 512 characters (spec/artifacts.md 13.6)."""
+    return Note(whole(text)[:NOTE_CHARACTERS])
+
+
+def whole(text: str) -> str:
+    """The text as UTF-8 carries it: JSON may escape half of a pair, which no string is."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def text(value: object) -> str:
+    """A string member, empty where it is none."""
+    return whole(string(value))
+
+
+def json_text(value: object) -> str:
+    """A value as compact JSON text. Nested deeper than Python writes, it is an empty object."""
+    try:
+        return whole(compact(value))
+    except RecursionError:
+        return "{}"
+
+
+def count(value: object) -> int | None:
+    """A token count or point in time, absent where it is no such number."""
+    return _whole_number(value, _U64)
+
+
+def small_count(value: object) -> int | None:
+    """The same, for what the contract holds in 32 bits."""
+    return _whole_number(value, _U32)
+
+
+def fraction(value: object) -> float | None:
+    """A part of one; more than all of it is all of it."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
+        return None
+    return float(min(value, 1))
+
+
+def content_text(content: object) -> str:
+    """What a tool's result says in MCP's content blocks, or a string that stands for them."""
+    if not isinstance(content, list):
+        return text(content)
+    return "\n".join(_block(mapping(block)) for block in content)
+
+
+def _block(block: Mapping[str, Any]) -> str:
+    if block.get("type") == "text":
+        return text(block.get("text"))
+    return f"[{text(block.get('type')) or 'unknown content'}]"
+
+
+def _whole_number(value: object, most: int) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+        return None
+    return value
