@@ -438,6 +438,46 @@ def test_a_pulled_artifact_is_removed_again_with_its_pin(script: Script, tmp_pat
     assert script.lock() == []
 
 
+def test_a_capsule_that_runs_from_its_package_pulls_for_its_session_alone(
+    script: Script, tmp_path: Path
+) -> None:
+    archive = tmp_path / "pulled-third-0.1.0.mur.zip"
+    archive.write_bytes(skill("pulled-third"))
+    script.place.mur("publish", str(archive), cwd=tmp_path)
+    packed = {"execution": "wasm", "requires_files": ["capsule.wasm"]}
+    script.write(**packed, capabilities={"install": {"skill": ["local/pulled-*"]}})
+    for words in (("build", "."), ("publish", "prober-0.1.0.mur.zip")):
+        done = script.place.mur(*words, cwd=script.project)
+        assert done.returncode == 0, done.stderr
+    steps = [
+        ["pull", "local/pulled-third", "0.1.0"],
+        ["list"],
+        ["remove", "local/pulled-third"],
+        ["remove", "local/pulled-third"],
+        ["list"],
+        ["pull", "local/pulled-third", "0.1.0"],
+    ]
+    away = tmp_path / "away"
+    away.mkdir()
+    for _ in range(2):
+        (away / "steps.json").write_text(json.dumps(steps))
+        named = ("--capsule", "local/prober", "--capsule-version", "0.1.0")
+        done = script.place.mur("run", *named, "--workdir", str(away), cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        pulled, listed, *removed, left, again = json.loads((away / "answers.json").read_text())
+        assert listed["ok"] == [pulled["ok"]] and again["ok"] == pulled["ok"]
+        assert [each["ok"] for each in removed] == [True, False] and left["ok"] == []
+    assert sorted(each.name for each in away.iterdir()) == ["answers.json", "steps.json"]
+    root = script.place.home / ".murmur" / "records" / str(away)[1:]
+    first, second = [read_trace(each) for each in sorted(root.iterdir())]
+    for trace in (first, second):
+        lines = [line for line in trace if line["event_type"] == "artifact_pulled"]
+        assert [(each["origin"], each["session"]) for each in lines] == [
+            ("runtime", trace[0]["session_id"])
+        ] * 2
+        assert trace[0]["runtime_artifacts"] == []
+
+
 def test_without_a_grant_every_pull_is_refused(script: Script) -> None:
     answers = script.answers(["pull", "local/tool-editor", "0.1.0"], ["diagnostics"])
     assert answers[0]["err"] == "not-granted: the capsule declares no capabilities.install"

@@ -28,7 +28,6 @@ from murmur.session.launch import Launch
 from murmur.session.local_source import LocalSkill, read_local_skill
 from murmur.session.names import check_names
 from murmur.session.script.component import find_component
-from murmur.session.unserved import refuse_unserved, unserved_refusal
 from murmur.store.checks import Declared, check_origin, check_pins
 from murmur.store.lock import Lock, read_lock
 from murmur.store.names import FullName
@@ -124,9 +123,6 @@ def prepare(launch: Launch) -> Prepared:
     """
     examined = examine(launch)
     loaded, capsule, config = examined.loaded, examined.capsule, examined.config
-    refuse_unserved(capsule, launch.manifest.name)
-    if launch.package is not None and capsule.capabilities.install is not None:
-        raise unserved_refusal("capabilities.install under --capsule", str(launch.manifest))
     place = work_place(launch.flags.workdir, launch.directory)
     check_flags(launch, capsule)
     check_driver(capsule, launch.manifest)

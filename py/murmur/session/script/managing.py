@@ -2,12 +2,12 @@
 
 spec/artifacts.md 3; spec/registry.md 18; spec/sessions.md 15.9. A pulled artifact is staged beside
 the declared ones, is pinned for later launches as untrusted, and gains no grant: `invoke` does not
-reach it.
+reach it. A capsule that runs from its package has no lock: what it pulls is there for its session
+alone (open in spec/registry.md 18; taken as recommended).
 """
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from murmur.core.diagnostics import MurmurError
 from murmur.guest.client import Guests
@@ -19,7 +19,7 @@ from murmur.session.inventory import schema_of
 from murmur.session.names import RUNTIME_TOOLS
 from murmur.session.runtime_files import remove_artifact, write_artifact
 from murmur.session.stage import Staged
-from murmur.store.lock import Pin, lock_path, read_lock
+from murmur.store.lock import Lock, Pin, lock_path, read_lock
 from murmur.store.names import FullName
 from murmur.store.pulling import (
     PREFIX,
@@ -52,6 +52,7 @@ class Management:
         self._grant = staged.capsule.capabilities.install
         launch = staged.prepared.launch
         self._project = launch.directory
+        self._locked = launch.package is None
         self._origins = Origins(
             stores=(project_store(launch.directory), global_store(launch.home.artifacts)),
             sources=lambda: Sources(staged.prepared.config.sources, launch.environ),
@@ -142,8 +143,21 @@ class Management:
         except (MurmurError, OSError) as failure:
             return Err(f"{PREFIX}{failure}")
 
-    def _lock(self) -> Any:
-        return read_lock(lock_path(self._project))
+    def _lock(self) -> Lock | None:
+        return read_lock(lock_path(self._project)) if self._locked else None
+
+    def _pin(self, pull: Pull) -> Pin:
+        session = self._staged.session_id
+        return pin_pull(self._project, pull, session) if self._locked else pull.pin(session)
+
+    def _unpin(self, name: FullName) -> bool:
+        """Whether there was something to take away. Raises NotGranted."""
+        declared = name.text in self._declared
+        if self._locked:
+            return unpin(self._project, name, declared)
+        if declared:
+            raise NotGranted(f"the capsule's own manifest declares {name}")
+        return name.text in self._installed
 
     def _install(self, pull: Pull) -> StagedArtifact:
         """Stages the artifact, then pins it; a pin that is refused takes the files away again.
@@ -156,7 +170,7 @@ class Management:
             raise NotGranted(f"{full} has the bare name of {known.entry.name}, which is installed")
         check_pull(self._lock(), pull, self._staged.session_id)
         if known is not None and known.sha256 == pull.payload.sha256:
-            self._record(pull, pin_pull(self._project, pull, self._staged.session_id))
+            self._record(pull, self._pin(pull))
             return known
         entry = ArtifactEntry(full, pull.version, pull.tier)
         prepared = self._staged.prepared
@@ -164,7 +178,7 @@ class Management:
         root = self._staged.directories.runtime_root
         write_artifact(root, staged)
         try:
-            pin = pin_pull(self._project, pull, self._staged.session_id)
+            pin = self._pin(pull)
         except BaseException:
             remove_artifact(root, pull.name.name)
             raise
@@ -186,7 +200,7 @@ class Management:
     def _remove(self, name: str) -> Answer:
         try:
             full = granted_name(self._grant, name)
-            removed = unpin(self._project, full, full.text in self._declared)
+            removed = self._unpin(full)
             if removed and self._installed.pop(full.text, None) is not None:
                 remove_artifact(self._staged.directories.runtime_root, full.name)
         except NotGranted as refused:
