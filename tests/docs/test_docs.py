@@ -12,22 +12,40 @@ from murmur.manifest.parse import load_capsule
 from tools.docs.pages import pages
 
 ROOT = Path("pyproject.toml").resolve().parent
-PAGES = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+PAGES = sorted(
+    [
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "py" / "artifacts").glob("*/README.md"),
+        *(ROOT / "examples").rglob("README.md"),
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+    ]
+)
 _YAML = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
-@pytest.mark.parametrize("name", pages())
-def test_a_reference_page_is_current(name: str) -> None:
+GENERATED = pages(ROOT)
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_a_generated_page_is_current(name: str) -> None:
     path = ROOT / name
     mend = "run `./bazelw run //tools/docs:generate`"
     assert path.exists(), mend
-    assert path.read_text("utf-8") == pages()[name], mend
+    assert path.read_text("utf-8") == GENERATED[name], mend
 
 
-def test_what_the_manifest_page_shows_loads_without_a_warning() -> None:
-    text = (ROOT / "docs" / "write-a-manifest.md").read_text("utf-8")
-    _, smallest, *further = _YAML.findall(text)
+@pytest.mark.parametrize(
+    ("name", "before"),
+    [
+        ("docs/write-a-manifest.md", 1),
+        ("py/artifacts/skill-create-manifest/skill.md", 0),
+    ],
+)
+def test_the_manifests_that_a_page_shows_load_without_a_warning(name: str, before: int) -> None:
+    """After some other blocks, the first is whole and each further one is added to it."""
+    smallest, *further = _YAML.findall((ROOT / name).read_text("utf-8"))[before:]
     base = yaml.safe_load(smallest)
     assert further
     for block in ("{}", *further):

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from tests.endtoend.capsule import Place, read_trace, replay, write_manifest
 
@@ -26,7 +27,7 @@ def test_the_model_reads_a_skill_by_calling_it_and_needs_no_grant(
         "dest_path": "checkpoints/decisions.json",
         "content": json.dumps(CHECKPOINT),
     }
-    turns = [
+    turns: list[dict[str, Any]] = [
         {"tool_calls": [{"name": NAMES[0], "input": {}}]},
         {
             "expect": r"Every key[\s\S]+`capabilities\.shell`[\s\S]+`allow`",

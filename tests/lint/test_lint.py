@@ -14,7 +14,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path("pyproject.toml").resolve().parent
-PYTHON = ["py", "tools", "tests", "third_party/rules_python/python/fetch_wheel.py", "c", "examples"]
+PYTHON = [
+    "py",
+    "tools",
+    "tests",
+    "third_party/rules_python/python/fetch_wheel.py",
+    "c",
+    "docs",
+    "examples",
+]
 
 
 def program(variable: str) -> str:

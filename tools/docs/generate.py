@@ -11,7 +11,7 @@ from tools.docs.pages import pages
 def main() -> None:
     """Writes each page that differs, and says so."""
     root = Path(os.environ.get("BUILD_WORKSPACE_DIRECTORY", "."))
-    for name, text in pages().items():
+    for name, text in pages(root).items():
         path = root / name
         if not path.exists() or path.read_text("utf-8") != text:
             path.parent.mkdir(parents=True, exist_ok=True)

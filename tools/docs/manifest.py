@@ -23,15 +23,20 @@ number with `Ki`, `Mi` or `Gi`."""
 
 def manifest_page() -> str:
     """Both manifests, block by block."""
-    capsule, artifact = capsule_schema(), artifact_schema()
     return page(
         "The manifest",
         _INTRODUCTION,
         ["## A capsule"],
-        *_sections(CapsuleBlock, "", capsule, capsule["definitions"], {}),
+        *capsule_sections(),
         ["## Inside an artifact"],
-        *_sections(PackagedBlock, "", artifact, {}, {}),
+        *_sections(PackagedBlock, "", artifact_schema(), {}, {}),
     )
+
+
+def capsule_sections() -> Iterator[list[str]]:
+    """The table of each block of a capsule's manifest, the capsule's own first."""
+    schema = capsule_schema()
+    return _sections(CapsuleBlock, "", schema, schema["definitions"], {})
 
 
 def _sections(

@@ -191,7 +191,7 @@ def test_a_default_is_what_a_manifest_without_the_key_means() -> None:
     assert default_of(CapsuleBlock, "inference") is None
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*/murmur.yaml")), ids=str)
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").rglob("murmur*.yaml")), ids=str)
 def test_the_examples_are_valid(valid: Any, path: Path) -> None:
     assert accepted(valid, yaml.safe_load(path.read_text()))
 
