@@ -37,7 +37,7 @@ ARTIFACTS: dict[str, tuple[str, set[str]]] = {
     "hook-compact": (HOOK, {HOOK, INFERENCE}),
     "hook-debug": (HOOK, {HOOK}),
     "hook-diff-summary": (HOOK, {HOOK}),
-    "hook-eval": (HOOK, {HOOK}),
+    "hook-eval": (HOOK, {HOOK, HTTP}),
     "hook-grafana": (HOOK, {HOOK, HTTP}),
     "hook-memory": (HOOK, {HOOK, *RECALL}),
     "hook-protect-shell": (HOOK, {HOOK}),
