@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,17 +12,39 @@ from murmur_guest.untyped import compact, mapping, string
 from murmur_harness.contract import Note
 
 NOTE_CHARACTERS = 512
+DEEPEST = 100
+"""Arrays and objects within one another."""
+
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[{\]}]', re.DOTALL)
+_STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
 _U32 = 2**32 - 1
 _U64 = 2**64 - 1
 
 
 def record(line: str) -> Mapping[str, Any] | None:
-    """The JSON object that a line is, else None."""
+    """The JSON object that a line is, else None.
+
+    Nested beyond DEEPEST it counts as none: a component that exhausts its stack is gone, and with
+    it the run.
+    """
+    if _nested_beyond(line, DEEPEST):
+        return None
     try:
         value = json.loads(line)
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
     return value if isinstance(value, dict) else None
+
+
+def _nested_beyond(line: str, most: int) -> bool:
+    if line.count("[") + line.count("{") <= most:
+        return False
+    depth = 0
+    for token in _BRACKETS.finditer(line):
+        depth += _STEPS.get(token[0], 0)
+        if depth > most:
+            return True
+    return False
 
 
 def note(text: str) -> Note:
@@ -40,11 +63,8 @@ def text(value: object) -> str:
 
 
 def json_text(value: object) -> str:
-    """A value as compact JSON text. Nested deeper than Python writes, it is an empty object."""
-    try:
-        return whole(compact(value))
-    except RecursionError:
-        return "{}"
+    """A value as compact JSON text."""
+    return whole(compact(value))
 
 
 def count(value: object) -> int | None:

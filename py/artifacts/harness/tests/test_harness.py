@@ -18,6 +18,7 @@ from murmur_harness.contract import (
     TurnFailed,
 )
 from murmur_harness.lines import (
+    DEEPEST,
     content_text,
     count,
     fraction,
@@ -40,6 +41,16 @@ def _verdict(exit: ExitStatus, reason: str = "") -> TurnEnd | TurnFailed:
 @pytest.mark.parametrize("line", ["", "plain", "[1]", "1", '"{}"', "{", "[" * 100_000, "9" * 9_000])
 def test_a_line_that_is_no_object_is_no_record(line: str) -> None:
     assert record(line) is None
+
+
+def test_a_line_is_read_as_deep_as_a_component_can() -> None:
+    def nested(depth: int) -> str:
+        return '{"a":' * depth + "1" + "}" * depth
+
+    assert record(nested(DEEPEST)) is not None
+    assert record(nested(DEEPEST + 1)) is None
+    assert record(json.dumps({"a": [[], {}] * 500, "b": "[{" * 500 + '"\\'})) is not None
+    assert record('{"a": "' + "[" * 500) is None
 
 
 @given(st.dictionaries(st.text(), st.integers() | st.text() | st.none()))
