@@ -1,18 +1,32 @@
-"""Two-turn tool-calling tasks against servers that speak the providers' streaming formats."""
+"""Tasks against servers that speak the providers' wire formats, through the program.
 
-from collections.abc import Callable, Mapping, Sequence
+What a provider may answer is tried at large in tests/artifacts; here it is followed into a
+session's trace, its retries and its keys.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
-from tests.endtoend.capsule import Place, alive, descendants, files_below, replay, write_manifest
-from tests.providers import anthropic_server, openai_server
-from tests.providers.scripted import Server
+from tests.endtoend.capsule import (
+    TIMEOUT_SECONDS,
+    Place,
+    alive,
+    descendants,
+    files_below,
+    replay,
+    write_manifest,
+)
+from tests.providers import anthropic_server, deepseek_server, moonshotai_server, openai_server
 
 KEY = "sk-test-5f1d9c0e7b3a4e21"
 SCRIPT: Sequence[Mapping[str, Any]] = (
     {
+        "thinking": "It wants a note.",
         "text": "I write it down.",
         "tool_calls": [
             {
@@ -28,73 +42,167 @@ SCRIPT: Sequence[Mapping[str, Any]] = (
     {"text": "It is in note.txt."},
 )
 
-Start = Callable[..., Server]
+
+@dataclass(frozen=True)
+class Api:
+    """One provider's API: its driver, a server of it, and where it takes the key."""
+
+    driver: str
+    server: ModuleType
+    model: str = "test-model"
+    header: str = "authorization"
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+    def manifest(self, endpoint: str, api_key: str, **inference: Any) -> dict[str, Any]:
+        manifest = replay([])
+        manifest["artifacts"][0] = {
+            "name": f"local/{self.driver}",
+            "version": "0.1.0",
+            "runtime": "driver",
+            "gateway": {"endpoint": endpoint, "api_key": api_key},
+        }
+        manifest["inference"] = {
+            "model": self.model,
+            "max_tokens": 512,
+            "driver": {"artifact": f"local/{self.driver}", "config": dict(self.config)},
+            **inference,
+        }
+        manifest["context"] = {"max_tokens": 100000}
+        manifest["trace"] = {"capture": "content"}
+        return manifest
 
 
-def _manifest(driver: str, endpoint: str, model: str, api_key: str) -> dict[str, Any]:
-    manifest = replay([])
-    manifest["artifacts"][0] = {
-        "name": f"local/{driver}",
-        "version": "0.1.0",
-        "runtime": "driver",
-        "gateway": {"endpoint": endpoint, "api_key": api_key},
-    }
-    manifest["inference"] = {
-        "model": model,
-        "max_tokens": 512,
-        "driver": {"artifact": f"local/{driver}"},
-    }
-    manifest["context"] = {"max_tokens": 100000}
-    manifest["trace"] = {"capture": "content"}
-    return manifest
-
-
-PROVIDERS = [
-    pytest.param(anthropic_server.start, "driver-anthropic", "", "x-api-key", id="anthropic"),
-    pytest.param(openai_server.start, "driver-openai", "", "authorization", id="openai"),
+ANTHROPIC = Api("driver-anthropic", anthropic_server, header="x-api-key")
+CHAT = Api("driver-openai", openai_server)
+RESPONSES = Api("driver-openai", openai_server, "gpt-5.6-luna", config={"thinking": "enabled"})
+DEEPSEEK = Api("driver-deepseek", deepseek_server)
+MOONSHOT = Api("driver-moonshotai", moonshotai_server, config={"reasoning_effort": "low"})
+APIS = [
+    pytest.param(ANTHROPIC, id="anthropic"),
+    pytest.param(CHAT, id="openai-chat"),
+    pytest.param(RESPONSES, id="openai-responses"),
+    pytest.param(DEEPSEEK, id="deepseek"),
+    pytest.param(MOONSHOT, id="moonshotai"),
 ]
 
 
-@pytest.mark.parametrize(("start", "driver", "suffix", "header"), PROVIDERS)
+def traced(
+    place: Place, project: Path, *arguments: str, environ: Mapping[str, str] | None = None
+) -> tuple[int, dict[str, list[dict[str, Any]]], str]:
+    """Runs the project's capsule to its end: exit status, its trace by event, what it printed."""
+    running = place.start(*arguments, "--task", "Write a note.", cwd=project, environ=environ or {})
+    try:
+        output, complaint = running.process.communicate(timeout=TIMEOUT_SECONDS)
+    finally:
+        running.end()
+    lines: dict[str, list[dict[str, Any]]] = {}
+    for line in running.trace():
+        lines.setdefault(line["event_type"], []).append(line)
+    return running.process.returncode, lines, output + complaint
+
+
+@pytest.mark.parametrize("api", APIS)
 def test_a_two_turn_tool_calling_task_completes_and_the_key_is_only_in_the_servers_log(
-    place: Place, project: Path, start: Start, driver: str, suffix: str, header: str
+    place: Place, project: Path, api: Api
 ) -> None:
     work = project / "work"
     work.mkdir()
-    with start(SCRIPT, KEY) as server:
-        write_manifest(
-            project, _manifest(driver, server.url + suffix, "test-model", "${PROVIDER_KEY}")
+    with api.server.start(SCRIPT, KEY) as server:
+        write_manifest(project, api.manifest(server.url, "${PROVIDER_KEY}"))
+        status, trace, said = traced(
+            place, project, "--workdir", "work", environ={"PROVIDER_KEY": KEY}
         )
-        done = place.mur(
-            "run",
-            "--verbose",
-            "--workdir",
-            "work",
-            "--task",
-            "Write a note.",
-            cwd=project,
-            environ={"PROVIDER_KEY": KEY},
-        )
-        assert done.returncode == 0, done.stderr
-        assert len(server.requests) == 2
-        assert all(KEY in request.headers[header] for request in server.requests)
+        assert status == 0, said
+        assert len(server.requests) == 2, said
+        assert all(KEY in request.headers[api.header] for request in server.requests)
         second = server.requests[1].body
     assert "written by the model" in str(second)
     assert (work / "note.txt").read_text() == "written by the model"
-    assert KEY not in done.stdout + done.stderr
+    first, last = trace["inference"]
+    assert (first["decision"], first["tool_name"]) == ("tool_call", "tool-editor")
+    assert (last["decision"], last["stop_reason"]) == ("end_turn", "end_turn")
+    for line in (first, last):
+        assert (line["input_tokens_actual"], line["output_tokens_actual"]) == (11, 7)
+        assert (line["provider_status"], line["max_output_tokens"]) == (200, 512)
+        assert line["driver_config"] == api.config
+    assert KEY not in said
     for path in files_below(project, place.home):
         assert KEY.encode() not in path.read_bytes(), path
 
 
-@pytest.mark.parametrize(("start", "driver", "suffix", "header"), PROVIDERS)
+def test_a_busy_provider_is_asked_again_when_it_said_and_each_wait_is_traced(
+    place: Place, project: Path
+) -> None:
+    script = [
+        {"status": 429, "headers": {"Retry-After": "1"}},
+        {"status": 529},
+        {"text": "I write nothing."},
+    ]
+    with DEEPSEEK.server.start(script, KEY) as server:
+        retry = {"max_retries": 3, "initial_delay_ms": 5}
+        write_manifest(project, DEEPSEEK.manifest(server.url, KEY, retry=retry))
+        status, trace, said = traced(place, project)
+    assert status == 0, said
+    assert len(server.requests) == 3
+    first, second = trace["inference_retry"]
+    assert (first["attempt"], first["max_attempts"], first["provider_status"]) == (1, 4, 429)
+    assert first["wait_ms"] == 1000
+    assert (second["attempt"], second["provider_status"]) == (2, 529)
+    assert second["wait_ms"] <= 11
+    (line,) = trace["inference"]
+    assert (line["attempts"], line["provider_status"]) == (3, 200)
+    assert "retry_stopped" not in line
+
+
+def test_a_wait_that_would_outlast_the_session_is_not_begun(place: Place, project: Path) -> None:
+    with MOONSHOT.server.start([{"status": 429, "headers": {"Retry-After": "50"}}], KEY) as server:
+        write_manifest(project, MOONSHOT.manifest(server.url, KEY))
+        status, trace, said = traced(place, project, "--deadline", "40")
+    assert status == 1, said
+    assert len(server.requests) == 1
+    (line,) = trace["inference"]
+    assert line["retry_stopped"] == "deadline"
+    assert not {"inference_retry", "deadline_reached"} & set(trace)
+
+
+def test_a_key_replaced_in_the_config_while_a_capsule_runs_reaches_the_next_request(
+    place: Place, project: Path
+) -> None:
+    """The provider stops to accept the first key between two turns."""
+    new_key = "sk-test-0000aaaa1111bbbb"
+
+    def second(request: object) -> Mapping[str, Any]:
+        return SCRIPT[1]
+
+    def first(request: object) -> Mapping[str, Any]:
+        server.key = new_key
+        done = place.mur("config", "set", "-g", "credentials.ROTATED_KEY", new_key, cwd=project)
+        assert done.returncode == 0, done.stderr
+        return SCRIPT[0]
+
+    set_first = place.mur("config", "set", "-g", "credentials.ROTATED_KEY", KEY, cwd=project)
+    assert set_first.returncode == 0, set_first.stderr
+    try:
+        with MOONSHOT.server.start([first, second], KEY) as server:
+            write_manifest(project, MOONSHOT.manifest(server.url, "${ROTATED_KEY}"))
+            status, trace, said = traced(place, project)
+    finally:
+        place.mur("config", "unset", "-g", "credentials.ROTATED_KEY", cwd=project)
+    assert status == 0, said
+    sent = [request.headers["authorization"] for request in server.requests]
+    assert sent == [f"Bearer {KEY}", f"Bearer {new_key}"]
+    (change,) = trace["inference_credential"]
+    assert (change["change"], change["trigger"]) == ("rotated", "file_changed")
+    assert KEY not in said and new_key not in said
+
+
+@pytest.mark.parametrize("api", [APIS[0], APIS[3]])
 def test_while_the_driver_waits_no_process_but_the_runtime_has_the_key(
-    place: Place, project: Path, start: Start, driver: str, suffix: str, header: str
+    place: Place, project: Path, api: Api
 ) -> None:
     slow = [{**SCRIPT[1], "delay_ms": 400}]
-    with start(slow, KEY) as server:
-        write_manifest(
-            project, _manifest(driver, server.url + suffix, "test-model", "${PROVIDER_KEY}")
-        )
+    with api.server.start(slow, KEY) as server:
+        write_manifest(project, api.manifest(server.url, "${PROVIDER_KEY}"))
         running = place.start("--task", "Say it.", cwd=project, environ={"PROVIDER_KEY": KEY})
         try:
             running.wait_for("task_start")
@@ -114,12 +222,12 @@ def test_while_the_driver_waits_no_process_but_the_runtime_has_the_key(
             running.end()
 
 
-@pytest.mark.parametrize(("start", "driver", "suffix", "header"), PROVIDERS)
+@pytest.mark.parametrize("api", [APIS[0], APIS[3]])
 def test_a_refused_key_ends_the_launch_with_e_run_027_and_then_e_run_040(
-    place: Place, project: Path, start: Start, driver: str, suffix: str, header: str
+    place: Place, project: Path, api: Api
 ) -> None:
-    with start(SCRIPT, "another key") as server:
-        write_manifest(project, _manifest(driver, server.url + suffix, "test-model", KEY))
+    with api.server.start(SCRIPT, "another key") as server:
+        write_manifest(project, api.manifest(server.url, KEY))
         done = place.mur("run", "--task", "Say it.", cwd=project)
     assert done.returncode == 1
     assert done.stdout.splitlines()[-1] == "status:  failed"
