@@ -107,7 +107,10 @@ static void obey(int report_fd, int command_fd, pid_t command) {
       continue;
     if (got <= 0)
       watched[1].fd = -1;
-    signal_command(command, got > 0 && order == MUR_ORDER_TERMINATE ? SIGTERM : SIGKILL);
+    if (got > 0 && order == MUR_ORDER_INTERRUPT)
+      kill(command, SIGINT); /* once: a second one makes some programs give up at once */
+    else
+      signal_command(command, got > 0 && order == MUR_ORDER_TERMINATE ? SIGTERM : SIGKILL);
   }
 }
 

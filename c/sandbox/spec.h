@@ -186,6 +186,7 @@ enum {
 
 /* One byte from the runtime to a running `run`; end of file means MUR_ORDER_KILL. */
 enum {
+  MUR_ORDER_INTERRUPT = 73, /* 'I': SIGINT to the command alone */
   MUR_ORDER_TERMINATE = 84, /* 'T': SIGTERM to the command's process group */
   MUR_ORDER_KILL = 75,      /* 'K': SIGKILL */
 };

@@ -34,11 +34,6 @@ def _reserved_name(manifest: dict[str, Any]) -> None:
     )
 
 
-def _unserved(manifest: dict[str, Any]) -> None:
-    paths = [{"path": "~/.harness", "access": "read"}]
-    manifest["capabilities"] = {"harness": {"paths": paths}}
-
-
 def _sealed(manifest: dict[str, Any]) -> None:
     manifest["capabilities"] = {"filesystem": {"workdir_exec": True}, "containment": "sealed"}
 
@@ -58,7 +53,6 @@ REFUSALS = [
     pytest.param(_bad_rule, "E-CAP-001", ["https://example.com/path", "a path"], id="rule"),
     pytest.param(_climbing_scope, "E-CAP-002", ["../out"], id="scope"),
     pytest.param(_reserved_name, "E-CAP-013", ["local/submit-plan"], id="reserved"),
-    pytest.param(_unserved, "E-IO-003", ["capabilities.harness"], id="unserved"),
     pytest.param(_sealed, "E-CAP-003", ["class sealed", "achieves advisory"], id="sealed"),
     pytest.param(_unknown_model, "E-RUN-052", ["nobody-knows", "inference.max_tokens"], id="limit"),
 ]

@@ -19,7 +19,7 @@ if [ ! -e "$still" ] || [ "$root/tools/wasm/still.c" -nt "$still" ]; then
     ${CC:-cc} -shared -fPIC -O2 -o "$still" "$root/tools/wasm/still.c"
 fi
 
-for name in script_probe tool_probe; do
+for name in hook_probe process_driver_probe script_probe tool_probe; do
     source=$root/tests/probes/$name.py
     target=$out/$name.wasm
     if [ "$force" != --force ] && [ -e "$target" ] && [ ! "$source" -nt "$target" ]; then
@@ -27,6 +27,8 @@ for name in script_probe tool_probe; do
         continue
     fi
     case $name in
+    hook_probe) world=scripted-hook ;;
+    process_driver_probe) world=process-driver ;;
     script_probe) world=script ;;
     tool_probe) world=program-tool ;;
     esac

@@ -32,6 +32,11 @@ class HarnessSession:
             "updated_ms": self.updated_ms,
         }
 
+    def line(self) -> bytes:
+        """The content of the file."""
+        row = {"type": _TYPE, **self.as_json()}
+        return json.dumps(row, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
+
 
 def read_harness_session(folder: Root) -> HarnessSession | None:
     """The entry in a context's folder; None for a file that is absent or says something else.

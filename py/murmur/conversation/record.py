@@ -17,6 +17,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from murmur.conversation.harness import (
+    HARNESS_SESSION,
+    HarnessSession,
+    read_harness_session,
+)
 from murmur.conversation.lines import (
     Contents,
     Header,
@@ -174,6 +179,36 @@ class Record:
                 return folder.read_bytes(f"{BLOBS}/{name}")
         except FileNotFoundError:
             return None
+
+    @property
+    def harness_path(self) -> Path:
+        return self.directory / HARNESS_SESSION
+
+    def harness_session(self) -> HarnessSession | None:
+        """The harness session of the context; None where the next task begins a new one."""
+        try:
+            with self._open() as folder:
+                return read_harness_session(folder)
+        except FileNotFoundError:
+            return None
+
+    def keep_harness_session(self, session: HarnessSession) -> None:
+        """Makes it the context's. Without a conversation, the context's folder is made for it."""
+        with self._locked() as store, _secured(store, self._context_id) as folder:
+            folder.write_atomic(HARNESS_SESSION, session.line())
+
+    def forget_harness_session(self) -> HarnessSession | None:
+        """Removes the context's harness session; what it was, None where there was none."""
+        if not self.harness_path.exists():
+            return None
+        with self._locked() as store:
+            try:
+                with store.sub(self._context_id) as folder:
+                    found = read_harness_session(folder)
+                    folder.unlink(HARNESS_SESSION)
+            except FileNotFoundError:
+                return None
+        return found
 
     def _open(self) -> Root:
         with open_root(self._home.conversations) as conversations:

@@ -18,8 +18,9 @@ MAX_TEXT_CHARACTERS = 64 * 1024 * 1024
 
 TOOL_RUN = "murmur:tool/run@0.2.0"
 CAPSULE_RUN = "murmur:capsule/run@0.1.0"
+PROCESS_DRIVER = "murmur:driver/process@0.4.0"
 
-Role = Literal["tool", "driver", "hook", "capsule"]
+Role = Literal["tool", "driver", "hook", "capsule", "process-driver"]
 FailureKind = Literal["deadline", "resource", "trap", "load", "unlinked", "absent", "cancelled"]
 
 
@@ -134,7 +135,8 @@ class GuestCall:
     `murmur:task` and `murmur:stream` are served: without a task `request-input` traps and the
     stream functions do nothing. A `lasting` call runs in the one instance that its host keeps of
     the component, made when there is none, with what it was furnished with then; a call that failed
-    ends it. `must_export` names functions of the interface without which it does not load.
+    ends it, and one that is `fresh` begins with a new one. `must_export` names functions of the
+    interface without which it does not load.
     """
 
     artifact: str
@@ -150,16 +152,17 @@ class GuestCall:
     gate: GateRules | None = None
     in_task: bool = True
     lasting: bool = False
+    fresh: bool = False
     must_export: tuple[str, ...] = ()
 
     @property
     def host(self) -> str:
-        """Which host serves it: drivers share one, tools one, a script capsule and each hook have
-        their own (design/decisions.md 7).
+        """Which host serves it: drivers share one, tools one; a script capsule, a process driver
+        and each hook have their own (design/decisions.md 7).
         """
         if self.role == "hook":
             return hook_host(self.artifact)
-        return "capsule" if self.role == "capsule" else f"{self.role}s"
+        return f"{self.role}s" if self.role in ("tool", "driver") else self.role
 
     @property
     def is_tool_run(self) -> bool:
@@ -174,7 +177,7 @@ class GuestCall:
     @property
     def subject(self) -> str:
         """How messages name it."""
-        return f"{self.role} '{self.artifact}'"
+        return f"{self.role.replace('-', ' ')} '{self.artifact}'"
 
 
 def hook_host(artifact: str) -> str:
@@ -197,6 +200,7 @@ def call_facts(call: GuestCall) -> dict[str, Any]:
         "gate": asdict(call.gate) if call.gate else None,
         "in_task": call.in_task,
         "lasting": call.lasting,
+        "fresh": call.fresh,
         "must_export": list(call.must_export),
     }
 
@@ -223,6 +227,7 @@ def call_from_facts(
         gate=GateRules(**{**gate, "rules": tuple(gate["rules"])}) if gate else None,
         in_task=facts["in_task"],
         lasting=facts["lasting"],
+        fresh=facts["fresh"],
         must_export=tuple(facts["must_export"]),
     )
 

@@ -29,7 +29,7 @@ from murmur.guest.calls import (
 from murmur.guest.forms import LoadError, compile_component, descriptor_path, deserialize
 from murmur.guest.frames import PeerGone, receive_frame, send_frame
 from murmur.guest.gate import Gate
-from murmur.guest.linking import SERVED, Bridge, Linkers
+from murmur.guest.linking import SERVED, WITHOUT_HTTP, Bridge, Linkers
 from murmur.guest.memory import MemoryAccount
 from murmur.guest.running_call import RunningCall, Ticker, deadline_ticks
 from murmur.guest.values import (
@@ -99,6 +99,9 @@ class Host:
     def _run(self, call: GuestCall) -> AnyResult:
         guest = self._lasting if call.lasting else None
         self._lasting = None if call.lasting else self._lasting
+        if guest is not None and call.fresh:
+            guest.store.close()
+            guest = None
         if guest is None:
             running = RunningCall(call, self._connection, self._gate, self._account, self._ticker)
             guest = Guest(Store(self._engine), running)
@@ -205,7 +208,8 @@ def _furnish(store: Store, call: GuestCall, running: RunningCall) -> None:
         path = descriptor_path(directory.descriptor)
         wasi.preopen_dir(path, directory.guest_path, not directory.read_only)
     store.set_wasi(wasi)
-    store.set_wasi_http()
+    if call.role not in WITHOUT_HTTP:
+        store.set_wasi_http()
 
 
 def find_function(store: Store, instance: Instance, call: GuestCall) -> Func | None:

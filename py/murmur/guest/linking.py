@@ -146,8 +146,12 @@ SERVED: Final[Mapping[Role, tuple[str, ...]]] = {
         PROCESS_INTERFACE,
         TOOL_RUN,
     ),
+    "process-driver": (),
 }
 """The murmur interfaces that each role is linked with. spec/artifacts.md 6."""
+
+WITHOUT_HTTP: Final[frozenset[Role]] = frozenset(("process-driver",))
+"""The roles that have no way out at all."""
 
 
 class UntestedEngine(Exception):
@@ -188,18 +192,22 @@ class Linkers:
     def __init__(self, engine: Engine, bridge: Bridge) -> None:
         self._engine = engine
         self._bridge = bridge
-        self._made: dict[tuple[str, ...], Linker] = {}
+        self._made: dict[tuple[tuple[str, ...], bool], Linker] = {}
 
     def of(self, role: Role) -> Linker:
         """Raises `UntestedEngine`."""
-        served = SERVED[role]
-        if served not in self._made:
-            self._made[served] = new_linker(self._engine, self._bridge, served)
-        return self._made[served]
+        kind = SERVED[role], role not in WITHOUT_HTTP
+        if kind not in self._made:
+            served, http = kind
+            self._made[kind] = new_linker(self._engine, self._bridge, served, http=http)
+        return self._made[kind]
 
 
-def new_linker(engine: Engine, bridge: Bridge, served: tuple[str, ...]) -> Linker:
-    """A linker with WASI, `wasi:http` through the gate, and the `served` murmur interfaces.
+def new_linker(
+    engine: Engine, bridge: Bridge, served: tuple[str, ...], *, http: bool = True
+) -> Linker:
+    """A linker with WASI, with `http` `wasi:http` through the gate, and the `served` murmur
+    interfaces.
 
     `UntestedEngine` when the engine links WASI under another version.
     """
@@ -207,12 +215,13 @@ def new_linker(engine: Engine, bridge: Bridge, served: tuple[str, ...]) -> Linke
         (f"wasi:{interface}@{WASI_VERSION}", function): _no_sockets
         for interface, function in _SOCKET_MAKERS
     }
-    shadows[f"wasi:http/outgoing-handler@{WASI_VERSION}", "handle"] = lambda store, *args: (
-        bridge.call().http(store, *args)
-    )
     linker = Linker(engine)
     linker.add_wasip2()
-    linker.add_wasi_http()
+    if http:
+        shadows[f"wasi:http/outgoing-handler@{WASI_VERSION}", "handle"] = lambda store, *args: (
+            bridge.call().http(store, *args)
+        )
+        linker.add_wasi_http()
     with linker.root() as root:
         for (interface, name), function in shadows.items():
             _require_native(root, interface, name, function)

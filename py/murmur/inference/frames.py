@@ -42,6 +42,7 @@ class TurnFrames:
         self._now = now
         self._lock = threading.Lock()
         self._calls: dict[str, _Progress] = {}
+        self._settled: set[str] = set()
         self._ended = False
         self.streamed_text = False
 
@@ -67,17 +68,33 @@ class TurnFrames:
         A turn whose text streamed ends with an empty final text; one whose text did not gets it
         whole.
         """
+        told = turn is not None and (turn.text or turn.stop_reason != "tool_call")
+        self.close(turn.text if turn is not None and told else None)
+
+    def close(self, text: str | None) -> None:
+        """As `finish`; `text` is the turn's, None where it has none to tell."""
         with self._lock:
             if self._ended:
                 return
             self._ended = True
-            for identifier, progress in self._calls.items():
-                if progress.seen > progress.written:
-                    self._write(ToolCallProgressFrame(identifier, progress.seen))
+            for identifier in tuple(self._calls):
+                self._settle(identifier)
             if self.streamed_text:
                 self._write(TextFrame("", final=True))
-            elif turn is not None and (turn.text or turn.stop_reason != "tool_call"):
-                self._write(TextFrame(turn.text, final=True))
+            elif text is not None:
+                self._write(TextFrame(text, final=True))
+
+    def settle(self, identifier: str) -> None:
+        """The whole call is there: what was not told of its progress is, and nothing follows."""
+        with self._lock:
+            self._settle(identifier)
+            self._settled.add(identifier)
+
+    def _settle(self, identifier: str) -> None:
+        progress = self._calls.get(identifier)
+        if progress is not None and progress.seen > progress.written:
+            progress.written = progress.seen
+            self._write(ToolCallProgressFrame(identifier, progress.seen))
 
     def _started(self, identifier: str, name: str) -> None:
         if identifier and identifier not in self._calls:
@@ -86,7 +103,7 @@ class TurnFrames:
 
     def _grown(self, identifier: str, count: int) -> None:
         progress = self._calls.get(identifier)
-        if progress is None or count <= progress.seen:
+        if progress is None or count <= progress.seen or identifier in self._settled:
             return
         progress.seen = count
         now = self._now()

@@ -52,53 +52,35 @@ async def dial(address: IPAddress, port: int, trust: ssl.SSLContext | None, name
     )
 
 
-async def connect(
-    destination: Destination,
-    *,
-    resolver: Resolver,
-    dialer: Dialer,
-    trust: Callable[[], ssl.SSLContext],
-    timeouts: Timeouts,
-) -> UpstreamConnection:
+@dataclass(frozen=True, slots=True)
+class Outward:
+    """What every connection of a gateway is made with."""
+
+    resolver: Resolver
+    dialer: Dialer
+    trust: Callable[[], ssl.SSLContext]
+    timeouts: Timeouts
+    proxies: Proxies
+
+
+async def connect(destination: Destination, outward: Outward) -> UpstreamConnection:
     """A connection to the destination, at an address that was checked after its only resolution.
 
     Raises Denied with 403 when no address may be dialled and UpstreamFailed when none answers.
     """
-    addresses = await _addresses(destination, resolver)
-    permitted = [address for address in addresses if destination.may_dial(address)]
-    if not permitted:
-        raise Denied(
-            403,
-            f"{destination.display} leads to an address inside this machine or network, which is "
-            "reached only when network.allow lists the address itself",
-        )
-    context = trust() if destination.scheme == "https" else None
-    reason = "it cannot be reached"
-    timed_out = False
-    loop = asyncio.get_running_loop()
-    end = loop.time() + timeouts.connect
-    for address in permitted:
-        left = end - loop.time()
-        if left <= 0:
-            break
-        attempt = left if address == permitted[-1] else min(left, _ATTEMPT_SECONDS)
-        try:
-            async with asyncio.timeout(attempt):
-                reader, writer = await dialer(address, destination.port, context, destination.host)
-            return UpstreamConnection(reader, writer, timeouts)
-        except TimeoutError:
-            reason, timed_out = "it did not answer in time", True
-        except ssl.SSLCertVerificationError as failure:
-            reason, timed_out = f"its certificate is not accepted: {failure.verify_message}", False
-            break
-        except ssl.SSLError:
-            reason, timed_out = "TLS could not be agreed on", False
-        except OSError as failure:
-            text = os.strerror(failure.errno) if failure.errno else "no connection"
-            reason, timed_out = text, False
-    raise UpstreamFailed(f"no connection to {destination.display}: {reason}", timed_out=timed_out)
-
-
+    proxy = outward.proxies.of(destination.scheme, destination.host, destination.port)
+    if proxy is not None:
+        return await _proxied(destination, proxy, outward)
+    addresses = await _addresses(destination.host, destination.display, outward.resolver)
+    permitted = _permitted(destination, addresses)
+    try:
+        async with _within(outward.timeouts.connect) as end:
+            streams = await _dialled(
+                permitted, destination, outward, end, secure=destination.scheme == "https"
+            )
+    except OSError as failure:
+        raise _failed(destination.display, failure) from None
+    return UpstreamConnection(streams, outward.timeouts)
 async def _addresses(destination: Destination, resolver: Resolver) -> tuple[IPAddress, ...]:
     if is_address(destination.host):
         return (ipaddress.ip_address(destination.host),)

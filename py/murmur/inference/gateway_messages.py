@@ -13,6 +13,7 @@ from typing import Final
 import h11
 
 Headers = list[tuple[bytes, bytes]]
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 READ_BYTES: Final = 64 * 1024
 _HEAD_BYTES: Final = 64 * 1024
@@ -221,20 +222,30 @@ class GuestConnection:
 
 
 class UpstreamConnection:
-    """The destination's side of one exchange, over an open connection."""
+    """The destination's side of one exchange, over an open connection.
+
+    `origin` stands before every path and `added` among the fields of a request that a proxy takes.
+    """
 
     def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, timeouts: Timeouts
+        self,
+        streams: Streams,
+        timeouts: Timeouts,
+        *,
+        origin: bytes = b"",
+        added: Headers | None = None,
     ) -> None:
-        self._reader = reader
-        self._writer = writer
+        self._reader, self._writer = streams
         self._timeouts = timeouts
+        self._origin = origin
+        self._added = added or []
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD_BYTES)
 
     async def send_head(self, method: bytes, path: bytes, headers: Headers) -> None:
         """Writes the request's head. Raises UpstreamFailed, or BadRequest that quotes nothing."""
         try:
-            head = h11.Request(method=method, target=path, headers=headers)
+            fields = [*headers, *self._added]
+            head = h11.Request(method=method, target=self._origin + path, headers=fields)
             data = self._http.send(head)
         except h11.LocalProtocolError:
             # h11 quotes the offending value, which may be the credential.

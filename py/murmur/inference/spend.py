@@ -38,10 +38,8 @@ class SpendRefused(Exception):
                 "UTC day"
             )
             how = "before the next UTC day, retrying will not get past it"
-        return (
-            f"spend ceiling reached: {which}, {self.used} are used or reserved, and this call "
-            f"needs up to {self.requested}; {how}"
-        )
+        needs = f", and this call needs up to {self.requested}" if self.requested else ""
+        return f"spend ceiling reached: {which}, {self.used} are used or reserved{needs}; {how}"
 
     def record(self) -> dict[str, str | int]:
         """The fields of `spend_ceiling_reached` that are the refusal's own."""
@@ -101,6 +99,22 @@ class SpendMeter:
                 raise refused
             self._reserved += input_tokens + output_cap
         return Admission(self, input_tokens, output_cap)
+
+    def exhausted(self) -> SpendRefused | None:
+        """Why no turn of a harness may begin, whose size nobody knows before; None while one may.
+
+        spec/sessions.md 20: such turns are charged when they are over.
+        """
+        with self._lock:
+            refused = self._refusal(1)
+            if refused is None:
+                return None
+            self._latched = self._latched or refused.limit == "session"
+            return dataclasses.replace(refused, requested=0)
+
+    def charge(self, input_tokens: int, output_tokens: int) -> None:
+        """What a turn used for which nothing was reserved."""
+        self.settle(0, input_tokens, output_tokens)
 
     def extend(self, tokens: int) -> bool:
         """Reserves more for a call under way; False, and nothing, where it does not fit."""

@@ -89,19 +89,24 @@ def matches(name: str, folders: Sequence[str], writable: Sequence[str]) -> dict[
     return found
 
 
+def shebang(path: str) -> tuple[str, ...]:
+    """The words of a script's `#!` line; none for anything else."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(_SHEBANG_BYTES)
+    except OSError:
+        return ()
+    if not head.startswith(b"#!"):
+        return ()
+    return tuple(os.fsdecode(head[2:].replace(b"\r", b"\n").split(b"\n", 1)[0]).split())
+
+
 def script_interpreter(path: str) -> str | None:
     """The base name of the interpreter that a `#!` line names; None for anything else.
 
     For `env` it is the first operand after its flags and VAR=value words.
     """
-    try:
-        with open(path, "rb") as file:
-            head = file.read(_SHEBANG_BYTES)
-    except OSError:
-        return None
-    if not head.startswith(b"#!"):
-        return None
-    words = os.fsdecode(head[2:].replace(b"\r", b"\n").split(b"\n", 1)[0]).split()
+    words = shebang(path)
     if not words:
         return None
     interpreter = os.path.basename(words[0])

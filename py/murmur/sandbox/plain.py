@@ -9,6 +9,7 @@ group. Two threads a command read its output, since pipes cannot be polled every
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -124,6 +125,7 @@ class PlainCommand:
             timed_out=self._timed_out,
             cancelled=self._cancelled,
             discarded_bytes=self._discarded,
+            signal=-code if code < 0 else None,
         )
 
     def let_go(self) -> None:
@@ -131,6 +133,10 @@ class PlainCommand:
         self._keeps = False
         for pieces in self._kept.values():
             pieces.clear()
+
+    def interrupt(self) -> None:
+        """SIGINT to the command; nothing if it has ended."""
+        self._process.send_signal(signal.SIGINT)
 
     def terminate(self) -> None:
         """SIGTERM to the command; nothing if it has ended."""
@@ -179,6 +185,7 @@ class PlainSession:
         cwd: str | None = None,
         *,
         given: bytes | None = None,
+        stdin: int | None = None,
         on_output: OnOutput | None = None,
     ) -> PlainCommand:
         """As CommandSession.start."""
@@ -192,13 +199,17 @@ class PlainSession:
             self._ceiling.ended()
             self._ceiling.check()
             try:
-                process = self._popen([binary.path, *argv[1:]], env, folder, given)
+                process = self._popen([binary.path, *argv[1:]], env, folder, given, stdin)
                 command = PlainCommand(process, on_output)
             except (OSError, ValueError) as failure:
                 raise SetUpFailed(f"exec: {failure}") from failure
             self._running = [each for each in self._running if each.result is None]
             self._running.append(command)
             return command
+
+    def listen(self) -> socket.socket:
+        """A listener on a free loopback port of the host. Raises OSError."""
+        return socket.create_server(("127.0.0.1", 0))
 
     def check_ceiling(self) -> None:
         """As CommandSession.check_ceiling."""
@@ -212,15 +223,20 @@ class PlainSession:
             self._ceiling.look()
 
     def _popen(
-        self, argv: Sequence[str], env: Mapping[str, str], folder: str, given: bytes | None
+        self,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        folder: str,
+        given: bytes | None,
+        stdin: int | None,
     ) -> "subprocess.Popen[bytes]":
         with contextlib.ExitStack() as closing:
-            stdin: IO[bytes] | int = subprocess.DEVNULL
+            source: IO[bytes] | int = subprocess.DEVNULL if stdin is None else stdin
             if given is not None:
-                stdin = closing.enter_context(tempfile.TemporaryFile())
-                stdin.write(given)
-                stdin.seek(0)
-            return self._start(argv, env, folder, stdin)
+                source = closing.enter_context(tempfile.TemporaryFile())
+                source.write(given)
+                source.seek(0)
+            return self._start(argv, env, folder, source)
 
     def _start(
         self, argv: Sequence[str], env: Mapping[str, str], folder: str, stdin: IO[bytes] | int

@@ -76,8 +76,8 @@ class Demands:
 
     `sealed`: the floor in force asks for a composed root. `murmur_home` is `~/.murmur` and `home`
     the operator's home, which `host_paths` are judged by. `programs` are those of its tools.
-    `natives` are the canonical paths of native tools in the runtime directory, which are started
-    by those paths.
+    `natives` are the canonical paths of programs that are started by those paths: native tools in
+    the runtime directory, a harness. `readable` are further folders that are read.
     """
 
     shell_allow: tuple[str, ...]
@@ -93,6 +93,7 @@ class Demands:
     home: str = ""
     programs: tuple[ToolProgram, ...] = ()
     natives: tuple[str, ...] = ()
+    readable: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -275,6 +276,7 @@ def _grants(demands: Demands, seen: Foreseen) -> tuple[PathGrant, ...]:
         *(each.grant for each in seen.host_paths if each.mechanism != "none"),
         *(each.grant for each in seen.needs),
         *pinned_grants(seen.programs),
+        *(widening.grant(path) for path in demands.readable),
     )
 
 

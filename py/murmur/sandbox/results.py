@@ -12,10 +12,10 @@ PREFIX: Final = "sandbox setup failed before exec: "
 class CommandResult:
     """How a command ended.
 
-    `exit_code` is its code, 128 + signal, or -1 where nothing is known. `resource_limit` names the
-    key of `capabilities.resources` that the kernel enforced. `set_up_failure` says that nothing was
-    executed, and why. Streams are kept up to running.CAPTURE_BYTES each; `discarded_bytes` counts
-    the rest.
+    `exit_code` is its code, 128 + signal, or -1 where nothing is known; `signal` what killed it.
+    `resource_limit` names the key of `capabilities.resources` that the kernel enforced.
+    `set_up_failure` says that nothing was executed, and why. Streams are kept up to
+    running.CAPTURE_BYTES each; `discarded_bytes` counts the rest.
     """
 
     exit_code: int
@@ -30,6 +30,7 @@ class CommandResult:
     user_ms: int = 0
     system_ms: int = 0
     max_rss_kib: int = 0
+    signal: int | None = None
 
 
 class NotAllowed(Exception):

@@ -183,6 +183,7 @@ class RunningCommand:
             user_ms=0 if ended is None else ended.user_us // 1000,
             system_ms=0 if ended is None else ended.system_us // 1000,
             max_rss_kib=0 if ended is None else ended.max_rss_kib,
+            signal=None if ended is None else _signal_of(ended.status),
         )
 
     def let_go(self) -> None:
@@ -196,6 +197,10 @@ class RunningCommand:
                 pieces.clear()
                 self._discarded += self._kept_bytes[stream]
                 self._kept_bytes[stream] = 0
+
+    def interrupt(self) -> None:
+        """SIGINT to the command alone; nothing if it has ended."""
+        self._order("INTERRUPT")
 
     def terminate(self) -> None:
         """SIGTERM to the command's process group; nothing if it has ended."""
@@ -231,6 +236,12 @@ class RunningCommand:
 
 class Started(Protocol):
     """What a session's `start` returns, at every tier."""
+
+    def interrupt(self) -> None: ...
+
+    def kill(self) -> None: ...
+
+    def let_go(self) -> None: ...
 
     def wait(
         self, timeout: float | None = None, cancel: threading.Event | None = None
@@ -273,6 +284,11 @@ def exit_code(status: int) -> int:
     if os.WIFSIGNALED(status):
         return 128 + os.WTERMSIG(status)
     return os.WEXITSTATUS(status)
+
+
+def _signal_of(status: int) -> int | None:
+    """The signal that ended a process, by its wait status."""
+    return os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
 
 
 def signal_limit(status: int) -> str | None:

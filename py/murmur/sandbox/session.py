@@ -22,7 +22,7 @@ from murmur.sandbox.holder import Holder, start_holder
 from murmur.sandbox.launchspec import LaunchSpec, encode, memfd
 from murmur.sandbox.mur_sandbox import above_stdio, spawn
 from murmur.sandbox.policy import CommandPolicy
-from murmur.sandbox.reaching import connect_inside
+from murmur.sandbox.reaching import connect_inside, listen_inside
 from murmur.sandbox.reports import Report
 from murmur.sandbox.results import CommandResult, NotAllowed, SessionEnded, SetUpFailed
 from murmur.sandbox.running import OnOutput, RunningCommand, Stream, run_to_end, signal_limit
@@ -101,12 +101,14 @@ class CommandSession:
         cwd: str | None = None,
         *,
         given: bytes | None = None,
+        stdin: int | None = None,
         on_output: OnOutput | None = None,
     ) -> RunningCommand:
         """Starts a command for the caller to drive. Raises NotAllowed, SessionEnded, SetUpFailed.
 
-        `given` is all of its standard input, which is empty without; `on_output` is called with
-        every piece of output.
+        `given` is all of its standard input, which is empty without, or `stdin` a descriptor that
+        it reads from, and that stays the caller's; `on_output` is called with every piece of
+        output.
         """
         binary = self._policy.binaries.get(argv[0])
         if binary is None:
@@ -118,11 +120,29 @@ class CommandSession:
             if self._holder is None:
                 self._holder = self._start_holder()
             try:
-                command = self._launch(self._holder, binary, argv, env, self._relative(cwd), given)
+                command = self._launch(
+                    self._holder, binary, argv, env, self._relative(cwd), given, stdin
+                )
             except OSError as failure:
                 raise SetUpFailed(f"relay: {failure}") from failure
         command.on_output = on_output
         return command
+
+    def listen(self) -> socket.socket:
+        """A listener on a free loopback port inside the session's network, which is made for it.
+
+        Raises SessionEnded, SetUpFailed, and OSError where that network cannot be entered.
+        """
+        with self._lock:
+            if self._closed:
+                raise SessionEnded()
+            if self._holder is None:
+                self._holder = self._start_holder()
+            pidfd = os.dup(self._holder.pidfd)
+        try:
+            return listen_inside(pidfd)
+        finally:
+            os.close(pidfd)
 
     def connect(self, port: int, seconds: float) -> socket.socket:
         """A connection to a loopback port inside the session's network. Raises OSError."""
@@ -173,6 +193,7 @@ class CommandSession:
         env: Mapping[str, str],
         cwd: str,
         given: bytes | None,
+        stdin: int | None,
     ) -> RunningCommand:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         pipes = [*os.pipe2(os.O_CLOEXEC), *os.pipe2(os.O_CLOEXEC)]
@@ -182,14 +203,16 @@ class CommandSession:
         try:
             if given is not None:
                 given_fd = above_stdio(_to_read(given))
+            elif stdin is not None:
+                given_fd = above_stdio(os.dup(stdin))
             spec = self._run_spec(holder, report_fd, binary.path, argv, env, cwd)
             spec_fd = above_stdio(memfd(encode(spec)))
             before = self._scope.events() if self._scope is not None else None
             kept = (
                 spec_fd, report_fd, holder.pidfd, holder.workdir, holder.ruleset, *spec.scope_fds
             )  # fmt: skip
-            stdin = self._devnull if given is None else given_fd
-            pid = spawn(self._helper, ["run", str(spec_fd)], (stdin, out_write, err_write), kept)
+            source = self._devnull if given_fd < 0 else given_fd
+            pid = spawn(self._helper, ["run", str(spec_fd)], (source, out_write, err_write), kept)
         except BaseException as failure:
             ours.close()
             os.close(out_read)

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from murmur.core.diagnostics import MurmurError
 from murmur.core.tasks import TaskFrame, TaskState, TextFrame, ThinkingFrame
 from murmur.guest.client import Ask
 from murmur.inference.reply import TurnFailure
@@ -40,7 +41,8 @@ class Attempt:
     """One attempt at a task: where its frames go, what cancels it, who answers questions.
 
     `history` holds the message that the attempt answers. A task's next attempt has the same
-    `history` and `turns`. `interrupted` is written by what runs within a turn.
+    `history` and `turns`. `interrupted` is written by what runs within a turn; `continuable` says
+    whether the conversation so far can be gone on with: a harness may have lost its.
     """
 
     task_id: str | None
@@ -51,6 +53,7 @@ class Attempt:
     ask: Ask | None
     interrupted: Interrupted = dataclasses.field(default_factory=Interrupted)
     turns: Turns = dataclasses.field(default_factory=Turns)
+    continuable: Callable[[], bool] = lambda: True
 
     def tool_event(self, kind: str, facts: Mapping[str, Any]) -> None:
         """A tool's own `murmur:stream/events`: its text and thinking reach the task's stream.
@@ -69,7 +72,8 @@ class Ending:
 
     `status` is a `task_end.exit_status`; `result` the text of `out/result.txt` (None: left as it
     is); `said` the final status frame's text; `reason` what E-RUN-040 says; `cause` and `turn`
-    what `task_failed` records; `ends_session` is set where no further task is taken.
+    what `task_failed` records; `ends_session` is set where no further task is taken; `error` is
+    what a launch that ends so is told beside E-RUN-040.
     """
 
     status: str
@@ -81,6 +85,7 @@ class Ending:
     phase: str | None = None
     response: str | None = None
     ends_session: bool = False
+    error: MurmurError | None = None
 
     @property
     def state(self) -> TaskState:
@@ -115,6 +120,22 @@ def unanswered(turn: int) -> Ending:
     """A request-input that nobody answered in time. spec/sessions.md 12.2."""
     reason = "input-timeout: nobody answered within lifecycle.input_timeout_secs"
     return failed(reason, "input_timeout", turn, said="input-timeout")
+
+
+def harness_failed(
+    refused: MurmurError, turn: int | None, *, status: str = "failed", cause: str | None
+) -> Ending:
+    """A run of a harness that came to nothing. spec/door.md 16.4."""
+    message = refused.diagnostic.message
+    return Ending(
+        status=status,
+        said=f"error[{refused.diagnostic.code}]: {message}",
+        reason=message,
+        result=f"error: {message}",
+        cause=cause,
+        turn=turn,
+        error=refused,
+    )
 
 
 def broken_off(failure: Exception) -> Ending:

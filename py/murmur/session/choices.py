@@ -79,9 +79,11 @@ class InUse:
 def open_choices(
     staged: Staged, guest_calls: GuestCalls, gateway: Gateway
 ) -> dict[str, DriverChoice]:
-    """Every choice of an http capsule by its name, the primary one first."""
+    """Every choice of an http capsule by its name, the primary one first; none of any other."""
     inference = staged.capsule.inference
     assert inference is not None and inference.driver is not None
+    if inference.transport == "process":
+        return {}
     primary = inference.driver
     rows = [(PRIMARY, primary.artifact, inference.model or "", staged.limits, primary.config)]
     rows += [

@@ -8,7 +8,7 @@ from murmur.sandbox import identity
 from murmur.sandbox.egress.name_service import resolv_conf
 from murmur.sandbox.needs import ToolProgram
 from murmur.sandbox.ownership import UnusableFolder
-from murmur.sandbox.policy import CommandPolicy, Folders, derive
+from murmur.sandbox.policy import CommandPolicy, Demands, Folders, derive
 from murmur.sandbox.widening import UnusableGrant
 from murmur.session.demands import command_demands, unusable_grant
 from murmur.session.entrypoints import DEFAULT_PATH
@@ -19,22 +19,28 @@ from murmur.session.tool_programs import tool_programs
 
 
 def command_policy(staged: Staged) -> CommandPolicy:
-    """The policy of a staged session.
+    """The policy of a staged session's commands. Raises as `session_policy`."""
+    demands = command_demands(
+        staged.capsule,
+        staged.containment,
+        staged.prepared.config,
+        staged.prepared.launch.home,
+        _programs(staged),
+    )
+    natives = program_paths(staged.directories, staged.artifacts.values()).values()
+    return session_policy(
+        staged, dataclasses.replace(demands, natives=tuple(map(os.path.realpath, natives)))
+    )
+
+
+def session_policy(staged: Staged, demands: Demands) -> CommandPolicy:
+    """The policy of whatever is started in a staged session with these demands.
 
     Raises E-IO-003 for a work folder of another owner, a grant that would make executable what
     commands write, and a home that no passwd line can name.
     """
     directories = staged.directories
     launch = staged.prepared.launch
-    demands = command_demands(
-        staged.capsule,
-        staged.containment,
-        staged.prepared.config,
-        launch.home,
-        _programs(staged),
-    )
-    natives = program_paths(directories, staged.artifacts.values()).values()
-    demands = dataclasses.replace(demands, natives=tuple(map(os.path.realpath, natives)))
     try:
         folders = Folders(
             workdir=str(directories.work),

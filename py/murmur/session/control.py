@@ -49,10 +49,10 @@ class SessionControls:
         self._lock = threading.Lock()
         self._driver = PRIMARY
         self._max_tokens: int | None = None
-        self._applied: dict[str, object] = {
-            MAX_TOKENS: choices[PRIMARY].limits.max_output_tokens,
-            DRIVER: PRIMARY,
-        }
+        # Without choices, a harness calls the model, and neither setting can be declared.
+        self._applied: dict[str, object] = {DRIVER: PRIMARY}
+        if choices:
+            self._applied[MAX_TOKENS] = choices[PRIMARY].limits.max_output_tokens
         self._changes: dict[str, str] = {}
 
     @property
@@ -149,7 +149,8 @@ class SessionControls:
         return any(each.held for each in self._injected[name])
 
     def _keys_the_choice_in_use(self, name: str) -> bool:
-        credential = self._choices[self._driver].credential
+        using = self._choices.get(self._driver)  # none where a harness calls the model
+        credential = using.credential if using is not None else None
         return any(each is credential and each.held for each in self._injected[name])
 
     def _change(self, name: str, value: object, principal: Principal) -> SettingChange:

@@ -4,6 +4,7 @@ spec/sessions.md 11.2, 11.3 and 11.5; spec/artifacts.md 8. Refusals and dispatch
 ordinary error results and the loop goes on.
 """
 
+import dataclasses
 import json
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -19,7 +20,7 @@ from murmur.session.attempt import Attempt
 from murmur.session.background_text import detached_text, limit_line
 from murmur.session.commands import Commands
 from murmur.session.fence import fence
-from murmur.session.gate import Gate
+from murmur.session.gate import Gate, Refused
 from murmur.session.hooks.gate import CallHooks
 from murmur.session.images import Taken
 from murmur.session.inventory import Tool, ToolKind
@@ -47,6 +48,17 @@ class TakeImages(Protocol):
     """Takes the images that a tool attached to its result, by its artifact's full name."""
 
     def __call__(self, artifact: str, result: ToolResult, attempt: Attempt, turn: int) -> Taken: ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Done:
+    """One call as it went. `made`: a tool was called; `shell` is the line of a command."""
+
+    answer: Answer
+    refused: Refused | None
+    made: bool
+    shell: dict[str, object] | None
+    duration_ms: int
 
 
 class Dispatcher:
@@ -88,36 +100,23 @@ class Dispatcher:
         self, call: ToolCall, turn: int, attempt: Attempt
     ) -> tuple[dict[str, object], ArtifactFrame]:
         """Runs one call; the `tool` message for the model and the frame for streams."""
-        began = time.monotonic()
         task_id = attempt.task_id
-        tool = self._tools.get(call.name)
-        shell: dict[str, object] | None = None
-        refused = self.gate.refuses(call, turn)
-        made = False  # a call of a tool: hooks hear of a command when it ends
-        if refused is not None or tool is None:
-            answer = refusal(refused.text if refused is not None else unknown_tool(call.name))
-        elif tool.kind is ToolKind.SHELL:
-            answer, shell = self._shell(call, turn, attempt)
-        else:
-            made = True
-            answer = self.perform(tool, call.input, attempt, turn)
-        duration_ms = int((time.monotonic() - began) * 1000)
+        done = self._make(call, turn, attempt)
+        answer, duration_ms = done.answer, done.duration_ms
         source = f"tool:{call.name}" if answer.fenced else None
         text = fence(source, answer.text) if source else answer.text
         if answer.note is not None:
             text = f"{text}\n{answer.note}"
-        if self._hooks is not None and made:
-            self._hooks.called(
-                call.name, call.input, turn, text, duration_ms, is_error=answer.is_error
-            )
-        if refused is not None and refused.recorded:
+        self._tell_hooks(call, turn, done, text)
+        if done.refused is not None and done.refused.recorded:
             pass  # its own line is the only one
-        elif tool is not None and tool.kind is ToolKind.SKILL:
-            self._trace_skill(call, turn, task_id, text, duration_ms)
+        elif self.is_skill(call.name):
+            size = len(text.encode())
+            self.trace_skill(call.name, turn, task_id, size, duration_ms)
         else:
             self._trace_tool(call, turn, task_id, answer, text, duration_ms)
-        if shell is not None:
-            self._trace.write("shell", **shell)
+        if done.shell is not None:
+            self._trace.write("shell", **done.shell)
         message: dict[str, object] = {
             "role": "tool",
             "tool_call_id": call.id,
@@ -138,6 +137,49 @@ class Dispatcher:
             truncated=answer.truncated,
         )
         return message, frame
+
+    def answer(self, call: ToolCall, turn: int, attempt: Attempt) -> Answer:
+        """Runs one call of a harness, whose own report of it makes line and frame.
+
+        Not fenced: what the harness shows to its model is its own. spec/door.md 20.
+        """
+        done = self._make(call, turn, attempt)
+        self._tell_hooks(call, turn, done, done.answer.text)
+        if done.shell is not None:
+            self._trace.write("shell", **done.shell)
+        return done.answer
+
+    def is_skill(self, name: str) -> bool:
+        """Whether a call of that name reads a skill."""
+        tool = self._tools.get(name)
+        return tool is not None and tool.kind is ToolKind.SKILL
+
+    def _make(self, call: ToolCall, turn: int, attempt: Attempt) -> "_Done":
+        began = time.monotonic()
+        tool = self._tools.get(call.name)
+        shell: dict[str, object] | None = None
+        refused = self.gate.refuses(call, turn)
+        made = False  # a call of a tool: hooks hear of a command when it ends
+        if refused is not None or tool is None:
+            answer = refusal(refused.text if refused is not None else unknown_tool(call.name))
+        elif tool.kind is ToolKind.SHELL:
+            answer, shell = self._shell(call, turn, attempt)
+        else:
+            made = True
+            answer = self.perform(tool, call.input, attempt, turn)
+        duration_ms = int((time.monotonic() - began) * 1000)
+        return _Done(answer, refused, made, shell, duration_ms)
+
+    def _tell_hooks(self, call: ToolCall, turn: int, done: "_Done", text: str) -> None:
+        if self._hooks is not None and done.made:
+            self._hooks.called(
+                call.name,
+                call.input,
+                turn,
+                text,
+                done.duration_ms,
+                is_error=done.answer.is_error,
+            )
 
     def perform(self, tool: Tool, given: object, attempt: Attempt, turn: int) -> Answer:
         """Calls any tool but a command, without asking whether it may be called."""
@@ -192,19 +234,20 @@ class Dispatcher:
         answer = Answer(done.text, truncated=done.truncated, exit_code=done.exit_code, note=note)
         return answer, row
 
-    def _trace_skill(
-        self, call: ToolCall, turn: int, task_id: str | None, text: str, duration_ms: int
+    def trace_skill(
+        self, name: str, turn: int, task_id: str | None, size: int, duration_ms: int
     ) -> None:
+        """The line of a skill that was read; `size` is its text's in bytes."""
         self._trace.write(
             "skill_call",
             turn=turn,
             task_id=task_id,
-            skill_name=call.name,
-            output_bytes=len(text.encode()),
+            skill_name=name,
+            output_bytes=size,
             duration_ms=duration_ms,
             status="ok",
-            origin="runtime" if call.name in self._pulled else "operator",
-            trust="untrusted" if call.name in self._pulled else "trusted",
+            origin="runtime" if name in self._pulled else "operator",
+            trust="untrusted" if name in self._pulled else "trusted",
         )
 
     def _trace_tool(

@@ -42,7 +42,6 @@ from murmur.session.scope.report import Subject, scope_report
 from murmur.session.scope.routes import foreseen_guests
 from murmur.session.script.component import find_component
 from murmur.session.tool_programs import installed_programs
-from murmur.session.unserved import unserved, unserved_refusal
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -107,7 +106,6 @@ def explain_examined(examined: Examined, shapes: Shapes, place: WorkPlace) -> Ex
         containment=containment,
         preview=preview,
         refusals=(
-            *_unserved(capsule, launch),
             *_manifest_refusals(capsule, launch, place),
             *containment.refusals,
             *_grant_refusals(subject, launch.manifest.name),
@@ -139,11 +137,6 @@ def _ledger_refusals(examined: Examined) -> Iterator[MurmurError]:
         check_ledger(examined.launch.home, time.time_ns() // 1_000_000)
     except MurmurError as unusable:
         yield unusable
-
-
-def _unserved(capsule: Capsule, launch: Launch) -> Iterator[MurmurError]:
-    for field in unserved(capsule):
-        yield unserved_refusal(field, launch.manifest.name)
 
 
 def _manifest_refusals(capsule: Capsule, launch: Launch, place: WorkPlace) -> Iterator[MurmurError]:

@@ -173,12 +173,13 @@ def foresee_keys(
 def driver_limits(
     prepared: Prepared, manifests: Mapping[str, ArtifactManifest]
 ) -> tuple[ModelLimits, tuple[Diagnostic, ...]]:
-    """The model limits of the primary choice; `NO_MODEL` for a script capsule.
+    """The model limits of the primary choice; `NO_MODEL` for a script capsule, and where a harness
+    calls the model.
 
     Raises E-RUN-052 and E-RUN-055; warns W-RUN-009.
     """
     inference = prepared.capsule.inference
-    if inference is None:
+    if inference is None or inference.transport == "process":
         return NO_MODEL, ()
     entry = prepared.capsule.driver_entry
     assert entry is not None

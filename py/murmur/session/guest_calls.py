@@ -63,7 +63,9 @@ class GuestCalls:
         self._callables = {
             name: _prepare(staged, artifact, url)
             for name, artifact in staged.artifacts.items()
-            if artifact.compiled is not None and artifact.entry.runtime != "hook"
+            if artifact.compiled is not None
+            and artifact.entry.runtime != "hook"
+            and not (artifact.entry.runtime == "driver" and staged.harness is not None)
         }
 
     def route(self, artifact: str) -> Route:

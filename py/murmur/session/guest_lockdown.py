@@ -24,7 +24,8 @@ class GuestLockdown:
     def __init__(self, library: Path) -> None:
         modules = interpreter_openings()
         self._current = HostLockdown(
-            str(library), dict.fromkeys(("compile", "capsule", "drivers", "tools"), modules)
+            str(library),
+            dict.fromkeys(("compile", "process-driver", "capsule", "drivers", "tools"), modules),
         )
 
     @property
@@ -51,7 +52,12 @@ class GuestLockdown:
         modules = interpreter_openings()
         calling = (*modules, *(Opening(str(form)) for form in forms))
         working = (*calling, Opening(folder, write=True, held=held))
-        rules = {"capsule": working, "drivers": working, "tools": working}
+        rules = {
+            "process-driver": calling,
+            "capsule": working,
+            "drivers": working,
+            "tools": working,
+        }
         rules |= {host: (*calling, *_writable(folders)) for host, folders in hooks.items()}
         for host, stores in state.items():
             rules[host] = (*rules[host], *_writable(stores))

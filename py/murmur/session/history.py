@@ -40,6 +40,14 @@ class Keeping:
     compacted: bool = False
     tell: Callable[[str], None] = lambda line: None
 
+    def record_of(self, context_id: str) -> Record | None:
+        """The record of a context; None where there can be none."""
+        if self.home is None or self.store is None or not context_id:
+            return None
+        if segment_problem(context_id) is not None:
+            return None
+        return Record(self.home, self.store, context_id, self.owner)
+
 
 class Conversations:
     """Opens the history of each task. Used by the session's worker thread alone."""
@@ -95,17 +103,13 @@ class Conversations:
         return held if message_id(messages[held.known - 1]) == last else None
 
     def _record(self, context_id: str) -> Record | None:
-        keeping = self._keeping
-        if keeping.home is None or keeping.store is None or not context_id:
-            return None
-        problem = segment_problem(context_id)
-        if problem is not None:
+        record = self._keeping.record_of(context_id)
+        if record is None and None not in (self._keeping.home, self._keeping.store) and context_id:
             self._once(
                 f"[capsule-runtime] warning: the conversation {context_id!r} is not recorded: "
-                f"as a context id, {problem}"
+                f"as a context id, {segment_problem(context_id)}"
             )
-            return None
-        return Record(keeping.home, keeping.store, context_id, keeping.owner)
+        return record
 
     def _load(self, record: Record) -> list[Message]:
         try:

@@ -223,7 +223,13 @@ def check_driver(capsule: Capsule, manifest: Path) -> None:
         raise error("E-RUN-005", file=manifest.name)
     entry = capsule.artifact(inference.driver.artifact)
     if entry is None or entry.runtime != "driver":
-        raise error("E-RUN-006", driver=inference.driver.artifact)
+        named = inference.driver.artifact
+        raise error(
+            "E-RUN-006",
+            what=f"inference.driver.artifact names {named}, which is not among the capsule's "
+            "artifacts",
+            hint="add an artifacts: entry with that name and runtime: driver",
+        )
 
 
 def resolve_lifecycle(launch: Launch, declared: Lifecycle) -> Lifecycle:

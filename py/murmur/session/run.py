@@ -165,6 +165,8 @@ def _outcome(session: Session, ending: Ending) -> Outcome:
     status = "failed" if ending.status == "reopen_budget_exhausted" else ending.status
     if ending.cause == "credential_rejected":
         found.append(rejected_credential(session))
+    if ending.error is not None:
+        found.append(ending.error)
     found.append(
         error(
             "E-RUN-040",
@@ -196,6 +198,8 @@ def end_session(session: Session, outcome: Outcome) -> Outcome:
     staged = session.staged
     if session.handles is not None:
         session.handles.revoke()
+    if session.room is not None:
+        session.room.close()
     close_commands(session.commands, staged)
     session.guest_calls.close()
     if session.hooks is not None:

@@ -9,6 +9,7 @@ import dataclasses
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from murmur.core.diagnostics import Diagnostic
 from murmur.core.home import open_home
@@ -57,6 +58,9 @@ from murmur.session.state import StateFolders, close_state_stores, open_state_st
 from murmur.store.lock import Pin, holding, merge_pins, read_lock
 from murmur.store.names import FullName
 
+if TYPE_CHECKING:
+    from murmur.session.harness.load import LoadedHarness
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Staged:
@@ -64,8 +68,8 @@ class Staged:
 
     `limits` are the primary driver choice's; `alternate_limits` those of the others by name.
     `started_at` is Unix milliseconds; `scratch` holds compiled forms that the cache did not keep;
-    `script` is the program of a script capsule, None for an agent; `hook_folders` and the durable
-    stores of `state` are held until it is discarded.
+    `script` is the program of a script capsule, None for an agent, and `harness` what a process
+    driver runs; `hook_folders` and the durable stores of `state` are held until it is discarded.
     """
 
     prepared: Prepared
@@ -81,6 +85,7 @@ class Staged:
     alternate_limits: Mapping[str, ModelLimits]
     prompt: ConfiguredPrompt
     script: Script | None
+    harness: "LoadedHarness | None"
     hook_folders: HookFolders
     state: StateFolders
     ledger: SpendLedger | None
@@ -160,6 +165,7 @@ def _stage(prepared: Prepared, guests: Guests, undo: contextlib.ExitStack) -> St
     try:
         artifacts = compile_artifacts(prepared, payloads, guests, scratch)
         check_platforms(payloads.values(), prepared.platform)
+        harness = _harness(prepared, artifacts, guests)
         _check_conversation(prepared, artifacts)
         script = _script(prepared, guests, scratch)
         check_workdir(prepared.place)
@@ -184,6 +190,7 @@ def _stage(prepared: Prepared, guests: Guests, undo: contextlib.ExitStack) -> St
             alternate_limits=alternates,
             prompt=prompt,
             script=script,
+            harness=harness,
             state=state,
             ledger=ledger,
             hook_folders=open_hook_folders(directories, prepared.capsule.artifacts),
@@ -276,6 +283,18 @@ def _write_first_lock(prepared: Prepared, artifacts: Mapping[str, StagedArtifact
     with holding(path.parent):
         if read_lock(path) is None:
             merge_pins(pins, path)
+
+
+def _harness(
+    prepared: Prepared, artifacts: Mapping[str, StagedArtifact], guests: Guests
+) -> "LoadedHarness | None":
+    """What a process driver says of its harness. Raises E-RUN-032, E-CAP-019, E-RUN-006, 038."""
+    inference = prepared.capsule.inference
+    if inference is None or inference.transport != "process":
+        return None
+    from murmur.session.harness.load import load_harness  # late: only such a capsule has one
+
+    return load_harness(prepared, artifacts, guests)
 
 
 def _script(prepared: Prepared, guests: Guests, scratch: Scratch) -> Script | None:

@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import threading
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from murmur.core.peer_handles import PeerHandles
 from murmur.core.tasks import Acceptance, Task
@@ -43,11 +44,16 @@ from murmur.session.trace_opening import open_trace, retain, write_session_start
 from murmur.trace.content import Capture
 from murmur.trace.writer import TraceWriter
 
+if TYPE_CHECKING:
+    from murmur.session.harness.loop import HarnessLoop
+    from murmur.session.harness.opening import HarnessRoom
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Session:
     """A launched session. `stopping` is set once it has been asked to end, `overdue` when it was
-    the deadline that asked. `handles` is there exactly when files are exported to peers."""
+    the deadline that asked. `handles` is there exactly when files are exported to peers, `room`
+    when a harness calls the model."""
 
     staged: Staged
     board: Board
@@ -60,6 +66,7 @@ class Session:
     handles: PeerHandles | None = None
     controls: SessionControls | None = None
     hooks: SessionHooks | None = None
+    room: "HarnessRoom | None" = None
 
     def stop(self) -> None:
         """What a first SIGTERM does: cancels every live task and starts none."""
@@ -149,7 +156,13 @@ def _launch(
         background = Background(staged.session_id, records, str(staged.directories.records), trace)
         background.attach(board)
         commands.use_background(background)
-    client = choices[PRIMARY].client
+    client = choices[PRIMARY].client if choices else None
+    room = None
+    if staged.harness is not None:
+        from murmur.session.harness.opening import HarnessRoom
+
+        room = HarnessRoom(staged, staged.harness, scope)
+        undo.callback(room.close)
     hooks = open_session_hooks(staged, guests, gateway, client, commands, trace, meter)
     undo.callback(hooks.calls.close)
     tools = provided_tools(staged, commands, trace, url, controls, handles, meter, hooks.gate)
@@ -166,6 +179,7 @@ def _launch(
         controls,
         tools,
         meter,
+        room,
     )
     never_started.append(runner.never_started)
     return Session(
@@ -180,6 +194,7 @@ def _launch(
         handles=handles,
         controls=controls,
         hooks=hooks,
+        room=room,
     )
 
 
@@ -187,7 +202,7 @@ def _runner(
     staged: Staged,
     board: Board,
     guest_calls: GuestCalls,
-    client: DriverClient,
+    client: DriverClient | None,
     hooks: SessionHooks,
     commands: Commands | None,
     trace: TraceWriter,
@@ -196,6 +211,7 @@ def _runner(
     controls: SessionControls | None,
     runtime_tools: Mapping[str, RuntimeTool],
     meter: SpendMeter,
+    room: "HarnessRoom | None",
 ) -> TaskRunner:
     capsule = staged.capsule
     inference = capsule.inference
@@ -235,22 +251,32 @@ def _runner(
     )
     if capsule.capabilities.plan_submit:
         block = f"{block}\n\n{PLAN_GUIDANCE}"
-    settings = LoopSettings(
-        model=inference.model or "",
-        output_cap=staged.limits.max_output_tokens,
-        max_turns=inference.max_turns,
-        retry=inference.retry,
-        system=system_prompt(block, staged.prompt.text, staged.prompt.appended),
-        tools=tuple(tool.declaration() for tool in staged.tools.values()),
-        driver_config=inference.driver.config,
-        warn=lambda found: tell(staged.directories.records_root, found),
-        notice=Notice(staged.prepared.launch.deadline, capsule.lifecycle.deadline_notice_secs),
-        images=images,
-        before_turn=commands.refuse_overfull if commands is not None else lambda: None,
-        meter=meter,
-    )
-    choose = controls.for_call if controls is not None else None
-    loop = AgentLoop(settings, client, dispatcher, trace, capture, hooks.turns, choose)
+    system = system_prompt(block, staged.prompt.text, staged.prompt.appended)
+    keeping = _keeping(staged)
+    loop: AgentLoop | HarnessLoop
+    if room is not None:
+        from murmur.session.harness.opening import harness_loop
+
+        loop = harness_loop(
+            staged,
+            room,
+            keeping,
+            dispatcher,
+            commands,
+            hooks.turns,
+            system,
+            trace,
+            capture,
+            meter,
+        )
+        # The harness holds the conversation; none is recorded here.
+        keeping = dataclasses.replace(keeping, store=None)
+    else:
+        assert client is not None
+        loop = _agent_loop(
+            staged, client, dispatcher, commands, hooks, system, trace, capture, controls, images,
+            meter,
+        )  # fmt: skip
     return TaskRunner(
         loop=loop,
         board=board,
@@ -259,7 +285,7 @@ def _runner(
         records=staged.directories.records_root,
         runtime=staged.directories.runtime_root,
         capsule=capsule,
-        conversations=Conversations(_keeping(staged)),
+        conversations=Conversations(keeping),
         rules=Rules(
             lifecycle=staged.prepared.lifecycle,
             max_turns=inference.max_turns,
@@ -270,6 +296,42 @@ def _runner(
         background=commands.background if commands is not None else None,
         hooks=hooks.tasks,
     )
+
+
+def _agent_loop(
+    staged: Staged,
+    client: DriverClient,
+    dispatcher: Dispatcher,
+    commands: Commands | None,
+    hooks: SessionHooks,
+    system: str,
+    trace: TraceWriter,
+    capture: Capture,
+    controls: SessionControls | None,
+    images: Images,
+    meter: SpendMeter,
+) -> AgentLoop:
+    """The loop of an http capsule."""
+    inference = staged.capsule.inference
+    assert inference is not None and inference.driver is not None
+    settings = LoopSettings(
+        model=inference.model or "",
+        output_cap=staged.limits.max_output_tokens,
+        max_turns=inference.max_turns,
+        retry=inference.retry,
+        system=system,
+        tools=tuple(tool.declaration() for tool in staged.tools.values()),
+        driver_config=inference.driver.config,
+        warn=lambda found: tell(staged.directories.records_root, found),
+        notice=Notice(
+            staged.prepared.launch.deadline, staged.capsule.lifecycle.deadline_notice_secs
+        ),
+        images=images,
+        before_turn=commands.refuse_overfull if commands is not None else lambda: None,
+        meter=meter,
+    )
+    choose = controls.for_call if controls is not None else None
+    return AgentLoop(settings, client, dispatcher, trace, capture, hooks.turns, choose)
 
 
 def _meter(staged: Staged) -> SpendMeter:

@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import threading
 import time
+from typing import Protocol
 
 from murmur.core.diagnostics import MurmurError
 from murmur.core.safefs import Root
@@ -27,7 +28,6 @@ from murmur.session.board import Board
 from murmur.session.course import Course, Rules, task_message
 from murmur.session.history import Conversations, user_message
 from murmur.session.hooks.tasks import TaskHooks
-from murmur.session.loop import AgentLoop
 from murmur.session.notices import lose
 from murmur.session.results import RESULT, result_of, write_result
 from murmur.session.runtime_files import remove_task, write_task
@@ -35,11 +35,19 @@ from murmur.trace.content import Capture
 from murmur.trace.writer import TraceWriter
 
 
+class Loop(Protocol):
+    """What runs attempts: the agent loop, or a harness in its place."""
+
+    def run(self, attempt: Attempt) -> Ending: ...
+
+    def compact_loaded(self, attempt: Attempt) -> Ending | None: ...
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class TaskRunner:
     """Runs tasks in the session's worker thread."""
 
-    loop: AgentLoop
+    loop: Loop
     board: Board
     trace: TraceWriter
     capture: Capture

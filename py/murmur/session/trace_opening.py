@@ -87,7 +87,9 @@ def write_session_start(
         containment_achieved=staged.containment.achieved,
         userns_grant=staged.containment.reading.userns_grant,
         workdir_exec=capabilities.workdir_exec,
-        model_limits=staged.limits.record() if inference is not None else None,
+        model_limits=staged.limits.record()
+        if inference is not None and inference.transport == "http"
+        else None,
         system_prompt_source=staged.prompt.source,
         credential_source=primary.source if primary else "none",
         gateways=[gateway.record() for gateway in staged.gateways.values()],

@@ -33,8 +33,8 @@ RUNS: Final[dict[str, Template]] = {
         phase="preflight",
     ),
     "E-RUN-006": Template(
-        "inference.driver.artifact names {driver}, which is not among the capsule's artifacts",
-        "add an artifacts: entry with that name and runtime: driver",
+        "{what}",
+        "{hint}",
         phase="preflight/staging",
     ),
     "E-RUN-007": Template(

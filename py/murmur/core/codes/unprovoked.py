@@ -15,7 +15,6 @@ _SCAFFOLDING: Final = "Scaffolding capsules and formations"
 _DELEGATION: Final = "Delegation"
 
 UNPROVOKED: Final[dict[str, str]] = {
-    "E-CAP-019": _HOSTS,
     "E-CAP-021": _HOSTS,
     "E-CFG-001": _SCAFFOLDING,
     "E-DEPLOY-001": _DEPLOYMENT,
@@ -34,12 +33,6 @@ UNPROVOKED: Final[dict[str, str]] = {
     "E-ROS-007": _FORMATIONS,
     "E-RUN-020": _DELEGATION,
     "E-RUN-030": _HOSTS,
-    "E-RUN-032": _HOSTS,
-    "E-RUN-033": _HOSTS,
-    "E-RUN-034": _HOSTS,
-    "E-RUN-035": _HOSTS,
-    "E-RUN-036": _HOSTS,
-    "E-RUN-038": _HOSTS,
     "E-RUN-044": _FORMATIONS,
     "E-RUN-045": _FORMATIONS,
     "E-RUN-046": _FORMATIONS,
@@ -47,9 +40,7 @@ UNPROVOKED: Final[dict[str, str]] = {
     "W-DEPLOY-001": _DEPLOYMENT,
     "W-DEPLOY-002": _DEPLOYMENT,
     "W-ROS-001": _FORMATIONS,
-    "W-RUN-002": _HOSTS,
     "W-RUN-003": _HOSTS,
     "W-RUN-007": _FORMATIONS,
     "W-RUN-008": _FORMATIONS,
-    "W-SEC-031": _HOSTS,
 }

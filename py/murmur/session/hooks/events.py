@@ -68,6 +68,22 @@ def inference_event(turn: int, request: TurnRequest, answered: Answered, result:
     }
 
 
+def harness_event(
+    turn: int, tokens: tuple[int, int], decision: str, tool_name: str | None, content: object
+) -> Event:
+    """A turn that a harness made: what it was sent, and of which tools, the harness alone knows."""
+    return {
+        "turn": turn,
+        "input-tokens": tokens[0],
+        "output-tokens": tokens[1],
+        "decision": decision,
+        "tool-name": tool_name,
+        "prompt": None,
+        "output": compact(content),
+        "tools": None,
+    }
+
+
 def tool_event(turn: int, name: str, given: Mapping[str, Any]) -> Event:
     """A tool call about to be made; `with_outcome` makes it one that was."""
     text = compact(given)

@@ -87,12 +87,12 @@ def open_session_hooks(
     staged: Staged,
     guests: Guests,
     gateway: Gateway,
-    client: DriverClient,
+    client: DriverClient | None,
     commands: Commands | None,
     trace: TraceWriter,
     meter: SpendMeter,
 ) -> SessionHooks:
-    """Wires the hooks of a session that is being launched."""
+    """Wires the hooks of a session that is being launched; without a `client` they ask no model."""
     capsule, limits = staged.capsule, staged.limits
     inference = capsule.inference
     assert inference is not None
@@ -100,14 +100,16 @@ def open_session_hooks(
     declared = staged_hooks(staged.artifacts)
     calls = HookCalls(staged, declared, guests, gateway)
     scope = Scope()
-    asking = HookInference(
-        capsule=capsule,
-        client=client,
-        trace=trace,
-        output_cap=limits.max_output_tokens,
-        compaction_cap=inference.compaction.max_tokens or limits.max_output_tokens,
-        meter=meter,
-    )
+    asking = None
+    if client is not None:
+        asking = HookInference(
+            capsule=capsule,
+            client=client,
+            trace=trace,
+            output_cap=limits.max_output_tokens,
+            compaction_cap=inference.compaction.max_tokens or limits.max_output_tokens,
+            meter=meter,
+        )
     hooks = Hooks(
         declared, calls.call, Imports(scope, asking, _reader(staged)), scope, Faults(records)
     )
@@ -122,10 +124,15 @@ def open_session_hooks(
             compaction=inference.compaction,
             compaction_prompt=staged.prompt.compaction,
             input_budget=limits.input_budget()[0],
-            refused=asking.refused,
+            refused=asking.refused if asking is not None else {},
         ),
         tasks=TaskHooks(
-            hooks=hooks, trace=trace, records=records, context=capsule.context, limits=limits
+            hooks=hooks,
+            trace=trace,
+            records=records,
+            context=capsule.context,
+            limits=limits,
+            seeds=inference.transport == "http",
         ),
         gate=CallHooks(
             hooks,

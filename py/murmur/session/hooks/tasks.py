@@ -23,13 +23,15 @@ from murmur.trace.writer import TraceWriter
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TaskHooks:
-    """The hooks as the task runner meets them."""
+    """The hooks as the task runner meets them. `seeds` is false where a harness holds the
+    conversation, into which nothing can be put."""
 
     hooks: Hooks
     trace: TraceWriter
     records: Root
     context: Context
     limits: ModelLimits
+    seeds: bool = True
 
     def begin(self, task: Task, history: History) -> None:
         """A task has started: `on-task-start`, and the seed that enters before all else.
@@ -71,13 +73,16 @@ class TaskHooks:
     def _seed(
         self, task_id: str, history: History, proposal: Committed, ceiling: int, *, budgeted: bool
     ) -> None:
+        proposed = from_hook(proposal.value, ())
         seed = weigh_seed(
-            from_hook(proposal.value, ()),
+            proposed,
             ceiling=ceiling,
             budgeted=budgeted,
             margin=self.context.seed_overflow_margin,
             summarise=self._summarise,
         )
+        if not self.seeds:
+            seed = dataclasses.replace(seed, reason="unsupported_transport")
         entered = history.put_before(seed.messages, "seed-context") if seed.messages else []
         self._record(task_id, proposal.hook, seed, [str(each["id"]) for each in entered])
 

@@ -7,6 +7,7 @@ response: providers' counts are recorded and acted on by nothing (spec/observabi
 
 import dataclasses
 import json
+from collections.abc import Callable
 
 from murmur.core.safefs import Root
 from murmur.core.tasks import ArtifactFrame
@@ -45,10 +46,12 @@ class TurnHooks:
         self, attempt: Attempt, request: TurnRequest, answered: Answered, result: Turn, turn: int
     ) -> None:
         """The model has answered: tells it, and puts the hooks' artifacts into the stream."""
+        self.tell(attempt, turn, lambda: events.inference_event(turn, request, answered, result))
+
+    def tell(self, attempt: Attempt, turn: int, event: Callable[[], events.Event]) -> None:
+        """`on-inference` with that event."""
         self.hooks.scope.at_turn(turn)
-        for found in self.hooks.observe(
-            "on-inference", lambda: events.inference_event(turn, request, answered, result)
-        ):
+        for found in self.hooks.observe("on-inference", event):
             if not _is_object(found.value):
                 self.hooks.reject(found.hook, "on-inference", "artifact", "it is no JSON object")
                 continue

@@ -6,17 +6,14 @@ from pathlib import Path
 
 import fastjsonschema
 import pytest
-import yaml
 
 from murmur.core.diagnostics import MurmurError
-from murmur.manifest.parse import load_capsule
 from murmur.sandbox import cgroup
 from murmur.sandbox.hierarchy import Facts
 from murmur.session.explain import Explained, explain
 from murmur.session.launch import Flags, read_launch
 from murmur.session.scope.schema import scope_schema
 from murmur.session.tests.manifests import EVERY_BLOCK, MINIMAL
-from murmur.session.unserved import unserved
 
 
 @pytest.fixture
@@ -45,20 +42,6 @@ def test_a_manifest_that_uses_every_block_gives_a_report_of_the_schema(folder: P
     fastjsonschema.compile(scope_schema())(report)
     assert report["declared_containment"] == "scoped"
     assert report["shell_allow"] == ["bash", "python3", "node"]
-
-
-def test_every_field_that_is_not_served_yet_is_reported_and_none_refused(folder: Path) -> None:
-    # What this build does not serve beside all that it does.
-    document = yaml.safe_load(EVERY_BLOCK)
-    document["capabilities"]["harness"] = {"paths": [{"path": "~/.harness", "access": "read"}]}
-    text = yaml.safe_dump(document, sort_keys=False)
-    found = explained(folder, text)
-    fields = {
-        refused.message.split(": ")[1] for refused in found.refusals if refused.code == "E-IO-003"
-    }
-    capsule_fields = list(unserved(load_capsule(text, "murmur.yaml").capsule))
-    assert capsule_fields
-    assert {field.split(": ")[0] for field in capsule_fields} <= fields
 
 
 def test_a_key_never_reaches_the_report(folder: Path) -> None:

@@ -17,6 +17,7 @@ from murmur.inference.payload import Continuation, TurnRequest
 from murmur.manifest.session import Lifecycle
 from murmur.session.attempt import Attempt, Ending, failed
 from murmur.session.history import Conversations, Keeping, paired, user_message
+from murmur.session.loop import AgentLoop
 from murmur.session.tests.scripted import Rig, call, calls, reply, rig, says, text
 
 THREADED = Lifecycle(conversation="threaded")
@@ -257,6 +258,7 @@ class Compacting:
 
 
 def compacting(at: Rig, hooks: Compacting) -> Rig:
+    assert isinstance(at.runner.loop, AgentLoop)
     at.runner.loop._hooks = cast(Any, hooks)
     return dataclasses.replace(at, runner=dataclasses.replace(at.runner, hooks=cast(Any, hooks)))
 

@@ -15,6 +15,7 @@ from murmur.session.hooks.answers import Fault, Output
 from murmur.session.hooks.dispatch import Hooks
 from murmur.session.hooks.tasks import TaskHooks
 from murmur.session.hooks.turns import TurnHooks
+from murmur.session.loop import AgentLoop
 from murmur.session.run import run_tasks
 from murmur.session.tests.hooked import Script, hook, hooks_of, log_of
 from murmur.session.tests.scripted import Rig, call, calls, rig, says
@@ -41,6 +42,7 @@ def _rig(folder: Path, script: Script, budget: int | None = 10, **more: Any) -> 
         compaction_prompt="be brief",
         input_budget=budget,
     )
+    assert isinstance(made.runner.loop, AgentLoop)
     made.runner.loop._hooks = turns
     return made, hooks
 

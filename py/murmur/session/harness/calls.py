@@ -1,0 +1,133 @@
+"""A harness's tool calls from both sides: what the bridge was asked, what the harness reports.
+
+The bridge makes a call; the harness's own report is what trace and stream say of it
+(spec/artifacts.md 8.3, 13.3). The two are one call when tool and input are the same; what only the
+bridge knows of it, its state effect and resource, is then said in the report's line.
+"""
+
+import dataclasses
+import json
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from murmur.core.peer_handles import hide_tokens
+from murmur.core.tasks import ArtifactFrame
+from murmur.inference.reply import ToolCall
+from murmur.session.answers import Answer
+from murmur.session.attempt import Attempt
+from murmur.session.dispatch import Dispatcher
+from murmur.session.harness.bridge import Answered, BridgeCall, Image
+from murmur.session.harness.contract import CallAnswered, Called
+from murmur.trace.content import Capture
+from murmur.trace.writer import TraceWriter
+
+
+@dataclasses.dataclass(slots=True)
+class _Reported:
+    """A call that the harness told of and has no answer to yet."""
+
+    call: Called
+    turn: int
+    given: Any
+    began: float
+    answer: Answer | None = None
+    made: bool = False
+
+
+class HarnessCalls:
+    """The tool calls of one run."""
+
+    def __init__(
+        self, dispatcher: Dispatcher, attempt: Attempt, trace: TraceWriter, capture: Capture
+    ) -> None:
+        self._dispatcher = dispatcher
+        self._attempt = attempt
+        self._trace = trace
+        self._capture = capture
+        self._open: dict[str, _Reported] = {}
+        self._made: list[tuple[str, Any, Answer]] = []
+
+    def make(self, asked: BridgeCall, turn: int) -> Answered:
+        """Makes a call that the bridge was asked for; `turn` is the one that it belongs to."""
+        given = asked.arguments
+        reported = next(
+            (each for each in self._open.values() if _same(each, asked.name, given)), None
+        )
+        call = ToolCall(reported.call.id if reported else "", asked.name, given)
+        answer = self._dispatcher.answer(call, turn, self._attempt)
+        if reported is not None:
+            reported.answer, reported.made = answer, True
+        else:
+            self._made.append((asked.name, given, answer))
+        text = answer.text if answer.note is None else f"{answer.text}\n{answer.note}"
+        images = tuple(
+            Image(str(block["media_type"]), answer.images.data[str(block["sha256"])])
+            for block in answer.images.blocks
+        )
+        return Answered(text, answer.is_error, images)
+
+    def called(self, call: Called, turn: int) -> None:
+        """The harness tells of a call."""
+        given = _parsed(call.input)
+        reported = _Reported(call, turn, given, time.monotonic())
+        for index, (name, asked, answer) in enumerate(self._made):
+            if name == call.name and asked == given:
+                del self._made[index]
+                reported.answer, reported.made = answer, True
+                break
+        self._open[call.id] = reported
+
+    def answered(self, event: CallAnswered) -> bool:
+        """The harness tells what a call gave: its line and its frame. False for no known call."""
+        reported = self._open.pop(event.id, None)
+        if reported is None:
+            return False
+        duration_ms = int((time.monotonic() - reported.began) * 1000)
+        self._record(reported, event, duration_ms)
+        self._attempt.frame(
+            ArtifactFrame(
+                tool_name=reported.call.name,
+                content=event.output,
+                tool_call_id=event.id or None,
+                is_error=event.is_error,
+                duration_ms=duration_ms,
+            )
+        )
+        return True
+
+    def _record(self, reported: _Reported, event: CallAnswered, duration_ms: int) -> None:
+        call, turn, task_id = reported.call, reported.turn, self._attempt.task_id
+        output_bytes = len(event.output.encode("utf-8", "replace"))
+        if self._dispatcher.is_skill(call.name) and not event.is_error:
+            self._dispatcher.trace_skill(call.name, turn, task_id, output_bytes, duration_ms)
+            return
+        answer = reported.answer
+        given = reported.given if isinstance(reported.given, Mapping) else {}
+        self._trace.write(
+            "tool_call",
+            turn=turn,
+            task_id=task_id,
+            tool_name=call.name,
+            tool_call_id=call.id or None,
+            input=hide_tokens(given),
+            input_bytes=len(call.input.encode("utf-8", "replace")),
+            output=hide_tokens(self._capture.output(event.output)),
+            output_bytes=output_bytes,
+            duration_ms=duration_ms,
+            status="error" if event.is_error else "ok",
+            state_effect=answer.state_effect if answer is not None else None,
+            resource_id=answer.resource_id if answer is not None else None,
+        )
+
+
+def _same(reported: _Reported, name: str, given: Any) -> bool:
+    return not reported.made and reported.call.name == name and reported.given == given
+
+
+def _parsed(text: str) -> Any:
+    """A call's input; an empty one where it is no JSON."""
+    try:
+        return json.loads(text) if text.strip() else {}
+    except (ValueError, RecursionError):
+        return {}

@@ -1,0 +1,112 @@
+"""What a harness may do, and the session that it runs in. spec/containment.md 8, 14.3 and 16.
+
+It is contained as a command is, in namespaces of its own: beside the session's folders it reads its
+program, what `capabilities.harness.paths` names, and the files that its driver wrote for it, which
+no other command may; it reaches what `network.allow` lists and, on loopback, the capsule's tools
+alone. It starts no program but itself and the interpreter of a script that it is.
+"""
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from murmur.core.config import HostPath
+from murmur.sandbox.binaries import inside, script_interpreter, shebang
+from murmur.sandbox.policy import Demands
+from murmur.sandbox.session import open_session
+from murmur.session.command_policy import session_policy
+from murmur.session.demands import command_demands
+from murmur.session.egress import open_egress
+from murmur.session.harness.load import LoadedHarness
+from murmur.session.stage import Staged
+
+if TYPE_CHECKING:
+    from murmur.sandbox.cgroup import Scope
+    from murmur.sandbox.plain import PlainSession
+    from murmur.sandbox.session import CommandSession
+
+HARNESS: Final = "harness"
+"""The folder of a harness's files, in the runtime directory."""
+
+
+def open_harness_session(
+    staged: Staged, loaded: LoadedHarness, scope: "Scope | None"
+) -> "CommandSession | PlainSession":
+    """The session of all runs of the harness, within the capsule's `scope`; on the event loop.
+
+    Raises E-IO-003 as `session_policy` does.
+    """
+    staged.directories.runtime_root.sub(HARNESS, create=True, mode=0o700).close()
+    policy = session_policy(staged, _demands(staged, loaded))
+    return open_session(policy, scope, staged.containment.helper, open_egress(staged))
+
+
+def harness_environment(staged: Staged, loaded: LoadedHarness) -> dict[str, str]:
+    """The harness's environment but for what its driver sets. spec/artifacts.md 13.2.
+
+    Nothing in it is the runtime's own but `MURMUR_RUNTIME_DIR`, which wins over both.
+    """
+    host = staged.prepared.launch.environ
+    return {
+        name: host[name]
+        for name in loaded.env_allow
+        if name in host and not name.startswith("MURMUR_")
+    }
+
+
+def with_runtime_dir(staged: Staged, env: Mapping[str, str]) -> dict[str, str]:
+    return {**env, "MURMUR_RUNTIME_DIR": str(staged.directories.visible_runtime)}
+
+
+def harness_paths(staged_home: str, declared: tuple[HostPath, ...]) -> tuple[HostPath, ...]:
+    """The declared paths, `~/` standing for the operator's home."""
+    return tuple(
+        HostPath(os.path.join(staged_home, each.path[2:]), each.access)
+        if each.path.startswith("~/")
+        else each
+        for each in declared
+    )
+
+
+def _demands(staged: Staged, loaded: LoadedHarness) -> Demands:
+    """Those of commands, without their programs, and with the harness's own."""
+    launch = staged.prepared.launch
+    common = command_demands(
+        staged.capsule, staged.containment, staged.prepared.config, launch.home, ()
+    )
+    granted = staged.capsule.capabilities.harness
+    declared = tuple(HostPath(e.path, e.access) for e in granted.paths) if granted else ()
+    own = (str(launch.home.root.parent), str(launch.home.root), str(staged.directories.work))
+    return dataclasses.replace(
+        common,
+        shell_allow=interpreter_names(loaded.binary),
+        interpreter_runtime=(),
+        staged_runtime=(),
+        workdir_exec=False,
+        host_paths=harness_paths(common.home, declared),
+        natives=programs(loaded.binary),
+        readable=(
+            os.path.realpath(staged.directories.runtime / HARNESS),
+            *program_folder(loaded.binary, own),
+        ),
+    )
+
+
+def programs(binary: str) -> tuple[str, ...]:
+    """The canonical paths that may be executed by their own: the harness, its interpreter."""
+    return (binary, *(os.path.realpath(word) for word in shebang(binary)[:1]))
+
+
+def interpreter_names(binary: str) -> tuple[str, ...]:
+    """The programs that PATH is searched for to run a script: what `env` is asked for."""
+    name = script_interpreter(binary)
+    return (name,) if name is not None and os.path.basename(shebang(binary)[0]) == "env" else ()
+
+
+def program_folder(binary: str, own: tuple[str, ...]) -> tuple[str, ...]:
+    """The folder of a script, whose other parts lie beside it; none where that holds `own`."""
+    if script_interpreter(binary) is None:
+        return ()
+    folder = os.path.dirname(binary)
+    return () if any(inside(os.path.realpath(each), (folder,)) for each in own) else (folder,)
