@@ -1,0 +1,1 @@
+"""tool-create: begins a new artifact in the work folder."""

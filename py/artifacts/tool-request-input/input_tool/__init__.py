@@ -1,0 +1,1 @@
+"""tool-request-input: asks whoever sent the task."""
