@@ -2,7 +2,7 @@
 
 Prints medians and, beside each, what it can be compared with. Nothing is asserted: the numbers are
 the machine's. Options: --times N (repetitions of the short ones; launches are a fifth of it),
---artifacts DIR (archives of the default artifacts).
+--artifact FILE, for each archive to install.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from tests.bench.timing import Row, Unmeasurable, program, repeat, show
 def main() -> int:
     """Measures and prints. 1 when something that should run did not."""
     options = _options()
-    archives = sorted(options.artifacts.absolute().glob("*.mur.zip"))
+    archives = [path.absolute() for path in options.artifacts]
     with tempfile.TemporaryDirectory(prefix="murmur-bench-") as name:
         root = Path(name)
         print(f"Python {platform.python_version()}, Linux {platform.release()}, ", end="")
@@ -53,7 +53,9 @@ def _use_built_library(root: Path) -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--times", type=int, default=50)
-    parser.add_argument("--artifacts", type=Path, default=Path("artifacts"))
+    parser.add_argument(
+        "--artifact", dest="artifacts", type=Path, action="append", required=True, metavar="FILE"
+    )
     return parser.parse_args()
 
 
