@@ -1,10 +1,11 @@
 """Hooks in live sessions on driver-replay: each arm, each record. spec/artifacts.md 15."""
 
+import contextlib
 import json
 import os
 import shutil
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
@@ -483,17 +484,14 @@ def test_hooks_hear_of_a_script_capsules_session_too(place: Place, project: Path
     assert (begun["capsule_name"], ended["exit_status"]) == ("script", "ok")
 
 
-@pytest.mark.parametrize("listed", [True, False])
-def test_a_session_is_sent_to_the_collector_that_the_hook_is_granted_alone(
-    place: Place, project: Path, listed: bool
-) -> None:
-    spans: list[bytes] = []
+@contextlib.contextmanager
+def collector() -> Iterator[tuple[str, list[tuple[str, bytes]]]]:
+    """An OpenTelemetry collector's address, and each path and body that was posted to it."""
+    taken: list[tuple[str, bytes]] = []
 
     class Collector(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
-            if self.path == "/v1/traces":
-                spans.append(body)
+            taken.append((self.path, self.rfile.read(int(self.headers["content-length"]))))
             self.send_response(200)
             self.end_headers()
 
@@ -501,16 +499,27 @@ def test_a_session_is_sent_to_the_collector_that_the_hook_is_granted_alone(
             pass
 
     with HTTPServer(("127.0.0.1", 0), Collector) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        address = f"http://127.0.0.1:{server.server_port}"
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", taken
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_session_is_sent_to_the_collector_that_the_hook_is_granted_alone(
+    place: Place, project: Path, listed: bool
+) -> None:
+    with collector() as (address, taken):
         allow = {"allow": [address] if listed else []}
         entry = {"name": "local/hook-grafana", "capabilities": {"network": allow}}
         turns = [shell_turn("bash", "echo hi"), {"text": "done"}]
         telemetry = {"otel_endpoint": address}
         ran = run(place, project, hooked(turns, entry, observability=telemetry))
-        server.shutdown()
     assert ran.done.returncode == 0, ran.done.stderr
-    mine = [body for body in spans if b"murmur.hook-grafana" in body]
+    mine = [body for path, body in taken if path == "/v1/traces" and b"murmur.hook-grafana" in body]
     if listed:
         (body,) = mine
         sent = json.loads(body)["resourceSpans"][0]["scopeSpans"][0]["spans"]
@@ -518,3 +527,32 @@ def test_a_session_is_sent_to_the_collector_that_the_hook_is_granted_alone(
     else:
         assert mine == []
         assert "/v1/traces: " in ran.log("hook-hook-grafana.log")
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_scores_are_log_records_where_the_hook_is_granted_the_collector_and_written_anyway(
+    place: Place, project: Path, listed: bool
+) -> None:
+    with collector() as (address, taken):
+        granted = {"filesystem": {"records": True}, "network": {"allow": [address] * listed}}
+        entry = {"name": "local/hook-eval", "capabilities": granted}
+        scorers = [{"type": "exit_ok"}, {"type": "max_turns", "max": 1, "name": "short"}]
+        telemetry = {"otel_endpoint": address, "eval": {"scorers": scorers}}
+        turns = [shell_turn("bash", "true"), {"text": "done"}]
+        ran = run(place, project, hooked(turns, entry, observability=telemetry))
+    assert ran.done.returncode == 0, ran.done.stderr
+    assert len((ran.records / "hooks" / "eval.jsonl").read_text().splitlines()) == 3
+    assert ran.lines("hook_dispatch_error") == []
+    logs = [body for path, body in taken if path == "/v1/logs"]
+    if listed:
+        (body,) = logs
+        (scope,) = json.loads(body)["resourceLogs"][0]["scopeLogs"]
+        attributes = [each["attributes"] for each in scope["logRecords"]]
+        told = [{one["key"]: one["value"] for one in each} for each in attributes]
+        assert [each["eval.result"] for each in told] == [
+            {"stringValue": "pass"},
+            {"stringValue": "fail"},
+        ]
+        assert told[1]["eval.scorer"] == {"stringValue": "short"}
+    else:
+        assert logs == []

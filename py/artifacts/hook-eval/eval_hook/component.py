@@ -4,12 +4,14 @@ import os
 import sys
 import time
 
+from murmur_hooking.collector import VARIABLE, Unsent, send
 from murmur_hooking.component import NOTHING, QuietHook, failure
 from wit_world.imports import lifecycle
 
 from eval_hook.scoring import (
     FILE,
     BadConfig,
+    Scored,
     Session,
     lines,
     problem_line,
@@ -17,13 +19,20 @@ from eval_hook.scoring import (
     score,
     unscored,
 )
+from eval_hook.telemetry import Scene, records
 
 # The component lasts as long as the session; the object that answers is made for each call.
 _called: list[str] = []
+_scene: list[Scene] = []
 
 
 class Lifecycle(QuietHook):
     """The export."""
+
+    def on_session_start(self, ctx: lifecycle.SessionContext) -> lifecycle.HookOutput:
+        """Whose verdicts they will be."""
+        _scene[:] = [Scene(ctx.session_id, ctx.capsule_name, ctx.capsule_version)]
+        return NOTHING
 
     def on_tool_call(self, event: lifecycle.ToolEvent) -> lifecycle.HookOutput:
         """A tool has answered."""
@@ -52,8 +61,22 @@ class Lifecycle(QuietHook):
             print(f"hook-eval: {kind} scores nothing", file=sys.stderr)
         tokens = event.total_input_tokens + event.total_output_tokens
         session = Session(event.exit_status, event.total_turns, tokens, tuple(_called))
-        _write(lines(score(scorers, session), event.total_turns, now, os.environ))
+        scored = score(scorers, session)
+        _write(lines(scored, event.total_turns, now, os.environ))
+        _tell(scored, now)
         return NOTHING
+
+
+def _tell(scored: list[Scored], now: int) -> None:
+    """Send the verdicts, where there is somewhere to send them to; a failure is a warning alone."""
+    endpoint = os.environ.get(VARIABLE, "")
+    if not endpoint or not scored or not _scene:
+        return
+    try:
+        body = records(scored, _scene[0], now, os.environ.get("MURMUR_CASE_ID"))
+        send(endpoint, "/v1/logs", body)
+    except Unsent as problem:
+        print(f"hook-eval: {problem}", file=sys.stderr)
 
 
 def _write(text: str) -> None:

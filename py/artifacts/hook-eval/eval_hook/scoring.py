@@ -27,6 +27,16 @@ class Scored:
     passed: bool
     reason: str
 
+    @property
+    def result(self) -> str:
+        """The verdict as it is written."""
+        return "pass" if self.passed else "fail"
+
+    @property
+    def score(self) -> float:
+        """The verdict as a number."""
+        return 1.0 if self.passed else 0.0
+
 
 class BadConfig(ValueError):
     """An entry that cannot be followed; `key` says where it stands."""
@@ -114,15 +124,15 @@ def lines(scored: Sequence[Scored], turn: int, now_ms: int, environ: Mapping[str
             "turn": turn,
             "event_type": "session_end",
             "scorer": each.scorer,
-            "result": "pass" if each.passed else "fail",
-            "score": 1.0 if each.passed else 0.0,
+            "result": each.result,
+            "score": each.score,
             "reason": each.reason,
         }
         for each in scored
     ]
     overall = "pass" if all(each.passed for each in scored) else "fail"
     run = _run(overall if scored else "no_scores", now_ms, environ)
-    run["scores"] = {each.scorer: 1.0 if each.passed else 0.0 for each in scored}
+    run["scores"] = {each.scorer: each.score for each in scored}
     return "".join(map(_line, [*rows, run]))
 
 

@@ -3,12 +3,12 @@
 import os
 import time
 
-from murmur_guest.exchange import DriverError
-from murmur_guest.http import post
+from murmur_hooking.collector import VARIABLE, Unsent, send
 from murmur_hooking.component import NOTHING, QuietHook, failure
+from murmur_hooking.otlp import Value
 from wit_world.imports import lifecycle
 
-from grafana_hook.spans import Recording, Value, export, shown
+from grafana_hook.spans import Recording, export, shown
 
 # The component lasts as long as the session; the object that answers is made for each call.
 _recording = Recording()
@@ -67,7 +67,7 @@ class Lifecycle(QuietHook):
 
     def on_session_end(self, event: lifecycle.SessionEndEvent) -> lifecycle.HookOutput:
         """Send everything, where there is somewhere to send it to."""
-        endpoint = os.environ.get("MURMUR_OTEL_ENDPOINT", "")
+        endpoint = os.environ.get(VARIABLE, "")
         if not endpoint:
             return NOTHING
         ending: dict[str, Value] = {
@@ -78,12 +78,8 @@ class Lifecycle(QuietHook):
         }
         formation = os.environ.get("MURMUR_FORMATION_ID")
         body = export(_recording, time.time_ns(), ending, formation)
-        url = f"{endpoint.rstrip('/')}/v1/traces"
         try:
-            answer = post(url, {"content-type": "application/json"}, body)
-        except DriverError as problem:
-            reason = str(problem).removeprefix("driver: ")
-            raise failure(f"{url}: {reason}; does network.allow list it?") from None
-        if answer.status >= 300:
-            raise failure(f"{url}: HTTP {answer.status}")
+            send(endpoint, "/v1/traces", body)
+        except Unsent as problem:
+            raise failure(str(problem)) from None
         return NOTHING

@@ -2,31 +2,13 @@
 and command. spec/observability.md 12.4.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from murmur_hooking.otlp import Value, attributes, body, service, trace_id
+
 TEXT_CHARACTERS = 4096
 SCOPE = "murmur.hook-grafana"
-
-_FNV_OFFSET, _FNV_PRIME = 0xCBF29CE484222325, 0x100000001B3
-_MASK = (1 << 64) - 1
-
-Value = str | int | float | bool
-
-
-def fnv1a(data: bytes) -> int:
-    """The 64-bit FNV-1a hash."""
-    value = _FNV_OFFSET
-    for byte in data:
-        value = ((value ^ byte) * _FNV_PRIME) & _MASK
-    return value
-
-
-def trace_id(session_id: str) -> str:
-    """32 hex digits that follow from the session's id."""
-    high = fnv1a(session_id.encode())
-    return f"{high:016x}{fnv1a(high.to_bytes(8, 'little')):016x}"
 
 
 @dataclass(frozen=True)
@@ -83,7 +65,7 @@ def export(
         **ending,
         **({} if formation is None else {"murmur.formation_id": formation}),
     }
-    service = {"service.name": recording.capsule, "service.version": recording.version}
+    own = {"service.name": recording.capsule, "service.version": recording.version}
     spans = [
         _span(
             trace,
@@ -93,7 +75,7 @@ def export(
                 "session",
                 recording.began_ns,
                 now_ns,
-                {**service, **root},
+                {**own, **root},
                 ending.get("exit_status") != "ok",
             ),
         )
@@ -102,9 +84,8 @@ def export(
         identifier = f"{trace[:8]}{number:08x}"
         spans.append(_span(trace, identifier, root_id, span))
     scope = {"scope": {"name": SCOPE}, "spans": spans}
-    resource = {"attributes": _attributes(service)}
-    body = {"resourceSpans": [{"resource": resource, "scopeSpans": [scope]}]}
-    return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
+    resource = service(recording.capsule, recording.version)
+    return body({"resourceSpans": [{"resource": resource, "scopeSpans": [scope]}]})
 
 
 def _span(trace: str, identifier: str, parent: str | None, span: Span) -> dict[str, object]:
@@ -115,21 +96,7 @@ def _span(trace: str, identifier: str, parent: str | None, span: Span) -> dict[s
         "kind": 1,
         "startTimeUnixNano": str(span.start_ns),
         "endTimeUnixNano": str(span.end_ns),
-        "attributes": _attributes(span.attributes),
+        "attributes": attributes(span.attributes),
         "status": {"code": 2 if span.failed else 1},
     }
     return row if parent is None else {**row, "parentSpanId": parent}
-
-
-def _attributes(values: Mapping[str, Value]) -> list[dict[str, object]]:
-    return [{"key": key, "value": _value(value)} for key, value in values.items()]
-
-
-def _value(value: Value) -> dict[str, object]:
-    if isinstance(value, bool):
-        return {"boolValue": value}
-    if isinstance(value, int):
-        return {"intValue": str(value)}
-    if isinstance(value, float):
-        return {"doubleValue": value}
-    return {"stringValue": value}

@@ -3,24 +3,13 @@
 import json
 from typing import Any
 
-from grafana_hook.spans import TEXT_CHARACTERS, Recording, export, fnv1a, shown, trace_id
+from grafana_hook.spans import TEXT_CHARACTERS, Recording, export, shown
 
 
 def _spans(recording: Recording, **ending: Any) -> list[dict[str, Any]]:
     body = json.loads(export(recording, 9_000_000_000, {"exit_status": "ok", **ending}, None))
     spans: list[dict[str, Any]] = body["resourceSpans"][0]["scopeSpans"][0]["spans"]
     return spans
-
-
-def test_the_hash_is_fnv_1a() -> None:
-    assert fnv1a(b"") == 0xCBF29CE484222325
-    assert fnv1a(b"a") == 0xAF63DC4C8601EC8C
-
-
-def test_the_trace_follows_from_the_session() -> None:
-    first = fnv1a(b"ses_1")
-    second = fnv1a(first.to_bytes(8, "little"))
-    assert trace_id("ses_1") == f"{first:016x}{second:016x}"
 
 
 def test_a_session_is_a_root_with_its_calls_below() -> None:
