@@ -34,6 +34,7 @@ ARTIFACTS: dict[str, tuple[str, set[str]]] = {
     "tool-corpus": (RUN, set()),
     "tool-editor": (RUN, set()),
     "tool-report": (RUN, set()),
+    "tool-test-report": (RUN, set()),
     "hook-compact": (HOOK, {HOOK, INFERENCE}),
     "hook-debug": (HOOK, {HOOK}),
     "hook-diff-summary": (HOOK, {HOOK}),

@@ -1,0 +1,1 @@
+"""tool-test-report: what a test runner's output says, the same for five of them."""
