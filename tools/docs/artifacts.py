@@ -1,7 +1,7 @@
 """docs/reference/artifacts.md, from the folders of py/artifacts.
 
-What an artifact may import is its world's, what it needs of a capsule what the example on its page
-grants it, what it does the first sentence there.
+What an artifact may import is its world's; what it is granted, the first example on its own page
+gives its entry; what it does is the first sentence there.
 """
 
 import re
@@ -43,7 +43,7 @@ class Artifact:
     manifest: ArtifactManifest
     does: str
     imports: str
-    needs: str
+    granted: str
 
 
 def artifacts_page(root: Path) -> str:
@@ -58,9 +58,9 @@ def artifacts_page(root: Path) -> str:
     parts = []
     for kind, title in _KINDS.items():
         columns = 2 if kind == "skill" else 4
-        head = ("Name", "What it does", "Imports", "Needs in its entry")[:columns]
+        head = ("Name", "What it does", "Imports", "Its entry grants")[:columns]
         rows = [
-            (_link(each.manifest.name), each.does, each.imports, each.needs)[:columns]
+            (_link(each.manifest.name), each.does, each.imports, each.granted)[:columns]
             for each in found
             if each.manifest.runtime == kind
         ]
@@ -79,7 +79,10 @@ def _artifact(folder: Path, worlds: Mapping[str, str]) -> Artifact:
     if sentence is None:
         raise LookupError(f"{folder.name}/README.md: no sentence under its title")
     return Artifact(
-        manifest, f"{sentence[1]}.", _imports(folder, manifest, worlds), _needs(manifest.name, text)
+        manifest,
+        f"{sentence[1]}.",
+        _imports(folder, manifest, worlds),
+        _granted(manifest.name, text),
     )
 
 
@@ -114,8 +117,8 @@ def _closure(world: str, worlds: Mapping[str, str]) -> Iterator[str]:
             yield from _closure(name, worlds)
 
 
-def _needs(name: str, text: str) -> str:
-    """What the entry in the first example that has one is granted, besides its identity."""
+def _granted(name: str, text: str) -> str:
+    """What the first example with an entry for it gives that entry to reach."""
     for block in _YAML.findall(text):
         shown = yaml.safe_load(block)
         for entry in shown.get("artifacts", ()) if isinstance(shown, dict) else ():
@@ -127,12 +130,9 @@ def _needs(name: str, text: str) -> str:
 
 
 def _flat(value: Mapping[str, Any], path: str = "") -> Iterator[str]:
-    """`filesystem.records: true` and the like; a list stands for what the operator fills in."""
+    """`filesystem.records` and the like. An empty list grants nothing: it only narrows."""
     for key, below in value.items():
-        where = f"{path}{key}"
         if isinstance(below, dict) and below:
-            yield from _flat(below, where + ".")
-        elif isinstance(below, bool | str):
-            yield f"{where}: {str(below).lower() if isinstance(below, bool) else below}"
-        else:
-            yield where
+            yield from _flat(below, f"{path}{key}.")
+        elif below != []:
+            yield f"{path}{key}"
