@@ -35,7 +35,7 @@ def main() -> int:
         if mur(home, project, "publish", str(archive)).returncode != 0:
             return 1
     say("mur install  (compiles each component once for this machine)")
-    if mur(home, project, "install").returncode != 0:
+    if mur(home, project, "install", shown=True).returncode != 0:
         return 1
     done = run(home, project, "murmur.yaml")
     if done.returncode != 0 and any(code in done.stderr for code in CANNOT_CONTAIN):
@@ -78,20 +78,25 @@ def run(home: Path, project: Path, manifest: str) -> subprocess.CompletedProcess
     return done
 
 
-def mur(home: Path, project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """One command of the built program."""
+def mur(
+    home: Path, project: Path, *arguments: str, shown: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """One command of the built program. With `shown` it has our streams, so a terminal is told
+    how far it is; otherwise what it prints is kept as well.
+    """
     environ = {name: os.environ[name] for name in ("PATH", "LANG", "TERM") if name in os.environ}
     done = subprocess.run(
         [sys.executable, str(MUR), *arguments],
         cwd=project,
         env={**environ, "HOME": str(home)},
         stdin=subprocess.DEVNULL,
-        capture_output=True,
+        capture_output=not shown,
         text=True,
         check=False,
     )
-    print(done.stdout, end="")
-    print(done.stderr, end="", file=sys.stderr, flush=True)
+    if not shown:
+        print(done.stdout, end="")
+        print(done.stderr, end="", file=sys.stderr, flush=True)
     return done
 
 

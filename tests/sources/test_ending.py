@@ -127,6 +127,21 @@ def test_downloads_are_shown_on_a_terminal_alone_and_the_line_is_taken_away(
     assert on_terminal(box, "install", "-g", "--no-precompile", "murmur/skill-x")[2] == b""
 
 
+def test_compiling_is_shown_on_a_terminal_alone_and_the_line_is_taken_away(
+    box: Box, github: GitHubServer
+) -> None:
+    github.publish(DEFAULTS, "v1", wasm("tool-git"))
+    box.declare("murmur/tool-git@1.0.0")
+    box.environment["TERM"] = "xterm"
+    status, output, seen = on_terminal(box, "install")
+    assert (status, output) == (0, "Installed murmur/tool-git@1.0.0 (project store)\n")
+    assert b"Compiling for this machine, 0 of 1 done: tool-git@1.0.0" in seen
+    assert b"Compiling for this machine, 1 of 1 done" in seen
+    assert seen.endswith(b"\r\x1b[K") and b"\n" not in seen
+    box.environment["TERM"] = "dumb"
+    assert on_terminal(box, "install")[2] == b""
+
+
 def test_a_refusal_on_a_terminal_stands_on_a_line_of_its_own(
     box: Box, github: GitHubServer
 ) -> None:

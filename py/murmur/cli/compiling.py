@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Protocol
 
 from murmur.core.diagnostics import MurmurError, printable
 from murmur.core.home import Home
@@ -21,6 +22,16 @@ from murmur.store.payload import Payload
 COMPILED = "compiled"
 ALREADY_STORED = "already_stored"
 FAILED = "failed"
+
+
+class Watcher(Protocol):
+    """Hears how compiling goes, from several threads."""
+
+    def begins(self, name: str) -> None:
+        """`name@version` is compiled, or found to be."""
+
+    def ends(self, name: str) -> None:
+        """It is no longer, however that ended."""
 
 
 @contextlib.contextmanager
@@ -46,17 +57,24 @@ def compiler() -> Iterator[tuple[str, Compile]]:
         guests.close()
 
 
-def precompile(payloads: Sequence[Payload], home: Home) -> list[bool]:
+def precompile(
+    payloads: Sequence[Payload], home: Home, watcher: Watcher | None = None
+) -> list[bool]:
     """Compiles every payload that has no sound form yet; whether each now has one in the cache.
 
     Never fails: what does not compile here compiles, or fails, at its first launch.
     """
     cache = CompiledCache(home)
-    return [outcome != FAILED for outcome, _ in compile_all(payloads, cache, discard=False)]
+    outcomes = compile_all(payloads, cache, discard=False, watcher=watcher)
+    return [outcome != FAILED for outcome, _ in outcomes]
 
 
 def compile_all(
-    payloads: Sequence[Payload], cache: CompiledCache, *, discard: bool
+    payloads: Sequence[Payload],
+    cache: CompiledCache,
+    *,
+    discard: bool,
+    watcher: Watcher | None = None,
 ) -> list[tuple[str, str]]:
     """For every payload, in order: `compiled`, `already_stored` or `failed`, and why it failed.
 
@@ -77,7 +95,7 @@ def compile_all(
 
             def one(payload: Payload) -> tuple[str, str]:
                 try:
-                    with turns[payload.sha256]:
+                    with turns[payload.sha256], _watched(payload, watcher):
                         form = cache.ensure(
                             payload.sha256,
                             key,
@@ -95,6 +113,18 @@ def compile_all(
                 return list(pool.map(one, payloads))
     except expected as failure:
         return [(FAILED, _reason(failure))] * len(payloads)
+
+
+@contextlib.contextmanager
+def _watched(payload: Payload, watcher: Watcher | None) -> Iterator[None]:
+    name = f"{payload.manifest.name}@{payload.manifest.version}"
+    if watcher is not None:
+        watcher.begins(name)
+    try:
+        yield
+    finally:
+        if watcher is not None:
+            watcher.ends(name)
 
 
 def _reason(failure: Exception) -> str:

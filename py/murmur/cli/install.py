@@ -246,11 +246,18 @@ def _report(installed: "Installed", target: "Target", all_platforms: bool) -> No
 def _precompile(payloads: "Sequence[Ready]", home: Home) -> None:
     """Compiles what a launch would compile. A failure is silent: the first launch compiles."""
     from murmur.cli.compiling import precompile
+    from murmur.cli.progress import compiling_display
 
     eligible = [
         item.payload
         for item in payloads
         if item.payload.kind == "wasm" and item.payload.manifest.runtime != "capsule"
     ]
-    if eligible:
-        precompile(eligible, home)
+    if not eligible:
+        return
+    display = compiling_display(len(eligible))
+    try:
+        precompile(eligible, home, display)
+    finally:
+        if display is not None:
+            display.close()
