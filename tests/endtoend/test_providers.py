@@ -4,6 +4,7 @@ What a provider may answer is tried at large in tests/artifacts; here it is foll
 session's trace, its retries and its keys.
 """
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from murmur.inference.tests.upstream import Authority, make_authority
 from tests.endtoend.capsule import (
     TIMEOUT_SECONDS,
     Place,
@@ -21,6 +23,7 @@ from tests.endtoend.capsule import (
     replay,
     write_manifest,
 )
+from tests.endtoend.connecting import connecting_proxy
 from tests.providers import anthropic_server, deepseek_server, moonshotai_server, openai_server
 
 KEY = "sk-test-5f1d9c0e7b3a4e21"
@@ -234,3 +237,46 @@ def test_a_refused_key_ends_the_launch_with_e_run_027_and_then_e_run_040(
     codes = [line.split("]")[0] for line in done.stderr.splitlines() if line.startswith("error[")]
     assert codes == ["error[E-RUN-027", "error[E-RUN-040"]
     assert KEY not in done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return make_authority(tmp_path_factory.mktemp("authority"), "localhost", "api.example.com")
+
+
+def test_a_provider_over_https_is_held_to_the_authorities_that_this_system_trusts(
+    place: Place, project: Path, authority: Authority
+) -> None:
+    with anthropic_server.start([SCRIPT[1]], KEY, authority.server) as server:
+        write_manifest(project, ANTHROPIC.manifest(server.url, KEY, retry={"max_retries": 0}))
+        status, trace, said = traced(place, project)
+        assert status == 1, said
+        assert "its certificate is not accepted" in trace["inference"][0]["error"]
+        assert server.requests == []
+        trusting = {"SSL_CERT_FILE": str(authority.certificate)}
+        status, trace, said = traced(place, project, environ=trusting)
+    assert status == 0, said
+    assert server.requests[0].headers["x-api-key"] == KEY
+
+
+def test_a_provider_is_reached_through_the_operators_proxy_which_reads_no_key(
+    place: Place, project: Path, authority: Authority
+) -> None:
+    password = "proxy-pass-7f3e"
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(anthropic_server.start([SCRIPT[1]], KEY, authority.server))
+        proxy = stack.enter_context(connecting_proxy(int(server.url.rpartition(":")[2])))
+        write_manifest(project, ANTHROPIC.manifest("https://api.example.com", KEY))
+        environ = {
+            "HTTPS_PROXY": f"http://me:{password}@127.0.0.1:{proxy.port}",
+            "SSL_CERT_FILE": str(authority.certificate),
+        }
+        status, _, said = traced(place, project, environ=environ)
+    assert status == 0, said
+    assert server.requests[0].headers["host"] == "api.example.com"
+    assert proxy.asked[0].startswith(b"CONNECT api.example.com:443 HTTP/1.1\r\n")
+    assert b"proxy-authorization: Basic " in proxy.asked[0]
+    assert KEY.encode() not in proxy.passed
+    assert password not in said
+    for path in files_below(project, place.home):
+        assert password.encode() not in path.read_bytes(), path

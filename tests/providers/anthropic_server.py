@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,9 +11,11 @@ from tests.providers.scripted import Event, SeenRequest, Server, Turn, calls_of,
 from tests.providers.scripted import start as start_server
 
 
-def start(script: Sequence[Turn], key: str | None = None) -> Server:
+def start(
+    script: Sequence[Turn], key: str | None = None, tls: ssl.SSLContext | None = None
+) -> Server:
     """Serve `script`; the endpoint for a gateway is `server.url`, the key header `x-api-key`."""
-    return start_server(_Messages(), "", script, key)
+    return start_server(_Messages(), "", script, key, tls)
 
 
 class _Messages:

@@ -24,6 +24,7 @@ A turn may also be a function of the request that it answers, which gives such a
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -102,13 +103,23 @@ class Server:
         self.stop()
 
 
-def start(provider: Format, prefix: str, script: Sequence[Scripted], key: str | None) -> Server:
-    """Serve a script on a free loopback port."""
+def start(
+    provider: Format,
+    prefix: str,
+    script: Sequence[Scripted],
+    key: str | None,
+    tls: ssl.SSLContext | None = None,
+) -> Server:
+    """Serve a script on a free loopback port; over TLS as `localhost`."""
     state = _State(provider, list(script))
     http = _Http(("127.0.0.1", 0), _Handler)
     http.state = state
     thread = threading.Thread(target=http.serve_forever, args=(0.05,), daemon=True)
-    url = f"http://127.0.0.1:{http.server_address[1]}{prefix}"
+    origin = "http://127.0.0.1"
+    if tls is not None:
+        http.socket = tls.wrap_socket(http.socket, server_side=True, do_handshake_on_connect=False)
+        origin = "https://localhost"
+    url = f"{origin}:{http.server_address[1]}{prefix}"
     server = Server(url, key, state.requests, http, thread)
     state.server = server
     thread.start()

@@ -196,6 +196,7 @@ async def _serve(
     from murmur.cli.opening import bind_door_of, open_door
     from murmur.door.bind import door_address
     from murmur.inference.gateway import Gateway
+    from murmur.inference.gateway_proxy import read_proxies
     from murmur.session.outcome import Outcome
     from murmur.session.run import end_session, run_tasks
     from murmur.session.start import launch
@@ -205,7 +206,7 @@ async def _serve(
     loop = asyncio.get_running_loop()
     outcome = Outcome("failed")
     async with contextlib.AsyncExitStack() as closing:
-        gateway = Gateway(guests.process.listener)
+        gateway = Gateway(guests.process.listener, proxies=read_proxies(os.environ))
         await gateway.start()
         closing.push_async_callback(gateway.close)
         worker = closing.enter_context(ThreadPoolExecutor(1, thread_name_prefix="murmur-tasks"))

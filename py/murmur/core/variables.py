@@ -35,6 +35,18 @@ READ: Final = (
         "MUR_GITHUB_API_BASE",
         "GitHub's API, if not `https://api.github.com`; https, or http on this machine itself.",
     ),
+    Variable(
+        "HTTPS_PROXY",
+        "The proxy, `http://` or `https://`, for what guests ask of https hosts and for downloads; "
+        "as `https_proxy` too, which wins, also when it is empty.",
+    ),
+    Variable("HTTP_PROXY", "The proxy for http hosts, likewise. This machine is never behind one."),
+    Variable("ALL_PROXY", "The proxy for whichever of the two names none."),
+    Variable(
+        "NO_PROXY",
+        "Names with all below them, addresses and networks that are reached without a proxy, with "
+        "or without a port, separated by commas; `*` for all.",
+    ),
     Variable("TERM", "Whether a terminal can show how downloads go."),
     Variable("SOURCE_DATE_EPOCH", "The moment that `mur index` writes into an index."),
     Variable(

@@ -22,7 +22,7 @@ from typing import Any, Final
 import h11
 
 from murmur.core.resolver import Resolver, system_resolver
-from murmur.inference.gateway_dial import Dialer, connect, dial, system_trust
+from murmur.inference.gateway_dial import Dialer, Outward, connect, dial, system_trust
 from murmur.inference.gateway_heads import (
     FRAMING,
     request_head,
@@ -39,6 +39,7 @@ from murmur.inference.gateway_messages import (
     UpstreamFailed,
     end_to_end,
 )
+from murmur.inference.gateway_proxy import Proxies
 from murmur.inference.gateway_routes import (
     CredentialUnavailable,
     Denied,
@@ -80,12 +81,18 @@ class Gateway:
         trust: ssl.SSLContext | None = None,
         dialer: Dialer = dial,
         timeouts: Timeouts | None = None,
+        proxies: Proxies | None = None,
     ) -> None:
         self._listener = listener
-        self._resolver = resolver or system_resolver()
         self._trust = trust
-        self._dialer = dialer
         self._timeouts = timeouts or Timeouts()
+        self._outward = Outward(
+            resolver=resolver or system_resolver(),
+            dialer=dialer,
+            trust=self._tls,
+            timeouts=self._timeouts,
+            proxies=proxies or Proxies(),
+        )
         self._lock = threading.Lock()
         self._routes: dict[bytes, _Served] = {}
         self._connections: set[asyncio.Task[None]] = set()
@@ -192,15 +199,6 @@ class Gateway:
             if served is not None:
                 served.exchanges.discard(task)
 
-    async def _connect(self, destination: Destination) -> UpstreamConnection:
-        return await connect(
-            destination,
-            resolver=self._resolver,
-            dialer=self._dialer,
-            trust=self._tls,
-            timeouts=self._timeouts,
-        )
-
     def _tls(self) -> ssl.SSLContext:
         # Loading the system's store takes 20 ms and more; a session without https never pays it.
         if self._trust is None:
@@ -223,7 +221,7 @@ class Gateway:
         upload = _Upload(guest, has_body)
 
         async def carry() -> None:
-            upstream = await self._connect(destination)
+            upstream = await connect(destination, self._outward)
             try:
                 await upstream.send_head(request.method, destination.path, head)
                 upload.begin(upstream)
@@ -246,7 +244,7 @@ class Gateway:
         head = request_head(request, destination, body_length=len(body))
 
         async def attempt(key: Secret | None) -> tuple[UpstreamConnection, h11.Response]:
-            upstream = await self._connect(destination)
+            upstream = await connect(destination, self._outward)
             try:
                 signed = signed_head(head, target, key)
                 await upstream.send_head(request.method, destination.path, signed)

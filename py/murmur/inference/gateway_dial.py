@@ -1,25 +1,33 @@
-"""One resolution, one check, one dial, TLS by the name. design/decisions.md 10."""
+"""One resolution, one check, one dial, TLS by the name. design/decisions.md 10.
+
+Each exchange has a connection of its own: what a turn would save by keeping one open is told by
+tests/bench/drivers, and a model call that met a connection closed meanwhile would have to be sent
+again, which may be paid for twice.
+"""
 
 import asyncio
 import ipaddress
 import os
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from murmur.core.ip_addresses import IPAddress
 from murmur.core.resolver import NameUnknown, Resolver, ResolverSilent
 from murmur.inference.gateway_messages import (
     READ_BYTES,
+    Streams,
     Timeouts,
     UpstreamConnection,
     UpstreamFailed,
 )
+from murmur.inference.gateway_proxy import Proxies, Proxy, open_tunnel
 from murmur.inference.gateway_routes import Denied, Destination
 from murmur.manifest.network import is_address
 
-Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 _ATTEMPT_SECONDS: Final = 5.0
+_LOOK_UP_SECONDS: Final = 1.0
 
 
 class Dialer(Protocol):
@@ -68,27 +76,119 @@ async def connect(destination: Destination, outward: Outward) -> UpstreamConnect
 
     Raises Denied with 403 when no address may be dialled and UpstreamFailed when none answers.
     """
+    end = asyncio.get_running_loop().time() + outward.timeouts.connect
     proxy = outward.proxies.of(destination.scheme, destination.host, destination.port)
     if proxy is not None:
-        return await _proxied(destination, proxy, outward)
+        return await _proxied(destination, proxy, outward, end)
     addresses = await _addresses(destination.host, destination.display, outward.resolver)
+    place = _Place(destination.display, destination.host, destination.port)
+    trust = outward.trust() if destination.scheme == "https" else None
     permitted = _permitted(destination, addresses)
+    return UpstreamConnection(
+        await _dialled(place, permitted, trust, outward.dialer, end), outward.timeouts
+    )
+
+
+async def _proxied(
+    destination: Destination, proxy: Proxy, outward: Outward, end: float
+) -> UpstreamConnection:
+    """A connection through a proxy. The proxy resolves the name; a name that leads inside by our
+    own look-up is refused all the same, where that look-up gives an answer."""
+    if destination.target is None:
+        try:
+            async with asyncio.timeout(_LOOK_UP_SECONDS):
+                known = await _addresses(destination.host, "", outward.resolver)
+        except (UpstreamFailed, TimeoutError):
+            pass
+        else:
+            _permitted(destination, known)
+    place = _Place(proxy.display, proxy.host, proxy.port)
+    addresses = await _addresses(proxy.host, proxy.display, outward.resolver)
+    trust = outward.trust() if proxy.secure else None
+    streams = await _dialled(place, addresses, trust, outward.dialer, end)
+    if destination.scheme == "http":
+        origin = b"http://" + destination.host_header
+        return UpstreamConnection(streams, outward.timeouts, origin=origin, added=proxy.headers)
     try:
-        async with _within(outward.timeouts.connect) as end:
-            streams = await _dialled(
-                permitted, destination, outward, end, secure=destination.scheme == "https"
+        async with asyncio.timeout_at(end):
+            streams = await open_tunnel(
+                streams, proxy, destination.host, destination.port, outward.trust()
             )
+        return UpstreamConnection(streams, outward.timeouts)
     except OSError as failure:
-        raise _failed(destination.display, failure) from None
-    return UpstreamConnection(streams, outward.timeouts)
-async def _addresses(destination: Destination, resolver: Resolver) -> tuple[IPAddress, ...]:
-    if is_address(destination.host):
-        return (ipaddress.ip_address(destination.host),)
+        streams[1].transport.abort()
+        raise _failed(f"{destination.display} through {proxy.display}", failure) from None
+    except BaseException:
+        streams[1].transport.abort()
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What is dialled, and how messages name it."""
+
+    display: str
+    host: str
+    port: int
+
+
+async def _dialled(
+    place: _Place,
+    addresses: Sequence[IPAddress],
+    trust: ssl.SSLContext | None,
+    dialer: Dialer,
+    end: float,
+) -> Streams:
+    """The first address that answers before `end`, by the loop's clock. Raises UpstreamFailed."""
+    loop = asyncio.get_running_loop()
+    last: OSError = TimeoutError()
+    for address in addresses:
+        left = end - loop.time()
+        if left <= 0:
+            break
+        attempt = left if address == addresses[-1] else min(left, _ATTEMPT_SECONDS)
+        try:
+            async with asyncio.timeout(attempt):
+                return await dialer(address, place.port, trust, place.host)
+        except ssl.SSLCertVerificationError as failure:
+            last = failure
+            break
+        except OSError as failure:
+            last = failure
+    raise _failed(place.display, last)
+
+
+def _failed(display: str, failure: OSError) -> UpstreamFailed:
+    timed_out = isinstance(failure, TimeoutError)
+    if timed_out:
+        reason = "it did not answer in time"
+    elif isinstance(failure, ssl.SSLCertVerificationError):
+        reason = f"its certificate is not accepted: {failure.verify_message}"
+    elif isinstance(failure, ssl.SSLError):
+        reason = "TLS could not be agreed on"
+    else:
+        reason = os.strerror(failure.errno) if failure.errno else "no connection"
+    return UpstreamFailed(f"no connection to {display}: {reason}", timed_out=timed_out)
+
+
+def _permitted(destination: Destination, addresses: Sequence[IPAddress]) -> list[IPAddress]:
+    """The addresses that may be dialled. Raises Denied when there is none."""
+    permitted = [address for address in addresses if destination.may_dial(address)]
+    if not permitted:
+        raise Denied(
+            403,
+            f"{destination.display} leads to an address inside this machine or network, which is "
+            "reached only when network.allow lists the address itself",
+        )
+    return permitted
+
+
+async def _addresses(host: str, display: str, resolver: Resolver) -> tuple[IPAddress, ...]:
+    if is_address(host):
+        return (ipaddress.ip_address(host),)
     try:
-        return await resolver.addresses(destination.host)
+        return await resolver.addresses(host)
     except NameUnknown:
-        raise UpstreamFailed(f"{destination.display}: the name has no address") from None
+        raise UpstreamFailed(f"{display}: the name has no address") from None
     except ResolverSilent:
-        raise UpstreamFailed(
-            f"{destination.display}: no name server answered", timed_out=True
-        ) from None
+        raise UpstreamFailed(f"{display}: no name server answered", timed_out=True) from None

@@ -13,6 +13,7 @@ from murmur.core.resolver import NameUnknown
 from murmur.inference.gateway import Gateway
 from murmur.inference.gateway_dial import Dialer, dial
 from murmur.inference.gateway_messages import Timeouts
+from murmur.inference.gateway_proxy import Proxies
 from murmur.inference.gateway_routes import GatewayTarget, Route, new_token
 from murmur.inference.secret import Secret
 from murmur.manifest.endpoint import parse_endpoint
@@ -144,10 +145,15 @@ async def running(
     dialer: Dialer = dial,
     trust: ssl.SSLContext | None = None,
     timeouts: Timeouts | None = None,
+    proxies: Proxies | None = None,
 ) -> AsyncIterator[Gateway]:
-    listener = socket.create_server(("127.0.0.1", 0))
     gateway = Gateway(
-        listener, resolver=names or Names(), dialer=dialer, trust=trust, timeouts=timeouts
+        socket.create_server(("127.0.0.1", 0)),
+        resolver=names or Names(),
+        dialer=dialer,
+        trust=trust,
+        timeouts=timeouts,
+        proxies=proxies,
     )
     await gateway.start()
     try:
