@@ -3,10 +3,14 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.endtoend.capsule import Place
+
+if TYPE_CHECKING:
+    from murmur.inference.tests.upstream import Authority
 
 COMPILE_SECONDS = 600
 
@@ -48,3 +52,12 @@ def project(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "project"
     folder.mkdir()
     yield folder
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> "Authority":
+    """One that no system trusts, with a server of this machine and of a name elsewhere."""
+    # Here, since the long runs take this file without what makes certificates.
+    from murmur.inference.tests.upstream import make_authority
+
+    return make_authority(tmp_path_factory.mktemp("authority"), "localhost", "api.example.com")

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from murmur.inference.tests.upstream import Authority, make_authority
+from murmur.inference.tests.upstream import Authority
 from tests.endtoend.capsule import (
     TIMEOUT_SECONDS,
     Place,
@@ -237,11 +237,6 @@ def test_a_refused_key_ends_the_launch_with_e_run_027_and_then_e_run_040(
     codes = [line.split("]")[0] for line in done.stderr.splitlines() if line.startswith("error[")]
     assert codes == ["error[E-RUN-027", "error[E-RUN-040"]
     assert KEY not in done.stdout + done.stderr
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return make_authority(tmp_path_factory.mktemp("authority"), "localhost", "api.example.com")
 
 
 def test_a_provider_over_https_is_held_to_the_authorities_that_this_system_trusts(

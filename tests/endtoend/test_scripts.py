@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import ssl
 import subprocess
 import threading
 import time
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
+from murmur.inference.tests.upstream import Authority
 from murmur.store.tests.components import manifest, native_zip, raw_zip
 from tests.endtoend.capsule import Place, alive, descendants, read_trace, replay, write_manifest
 from tests.probes.building import probe
@@ -31,6 +33,7 @@ class Script:
     def __init__(self, place: Place, project: Path) -> None:
         self.place = place
         self.project = project
+        self.environ: dict[str, str] = {}
         self.work = project / "w"
         self.work.mkdir()
         shutil.copy(probe("script_probe"), project / "capsule.wasm")
@@ -41,7 +44,7 @@ class Script:
     def run(self, *steps: Step, **manifest: Any) -> "subprocess.CompletedProcess[str]":
         self.write(**manifest)
         (self.work / "steps.json").write_text(json.dumps(steps))
-        return self.place.mur("run", "--workdir", "w", cwd=self.project)
+        return self.place.mur("run", "--workdir", "w", cwd=self.project, environ=self.environ)
 
     def answers(self, *steps: Step, **manifest: Any) -> list[Any]:
         """What each step was answered; the script must end well."""
@@ -294,10 +297,17 @@ class Peer(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def peer() -> Iterator[tuple[int, list[tuple[dict[str, str], dict[str, Any]]]]]:
+def peer(
+    tls: ssl.SSLContext | None = None,
+) -> Iterator[tuple[int, list[tuple[dict[str, str], dict[str, Any]]]]]:
     asked: list[tuple[dict[str, str], dict[str, Any]]] = []
     handler = type("Handler", (Peer,), {"asked": asked})
     with HTTPServer(("127.0.0.1", 0), handler) as server:
+        if tls is not None:
+            # The handshake waits for the handler, so that one that fails ends no server.
+            server.socket = tls.wrap_socket(
+                server.socket, server_side=True, do_handshake_on_connect=False
+            )
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
@@ -333,6 +343,22 @@ def test_a_message_reaches_a_listed_peer_and_no_other(script: Script) -> None:
     }
     (sent,) = [line for line in script.trace() if line["event_type"] == "a2a_send"]
     assert (sent["peer_url"], sent["task_id"], sent["traceparent"]) == (url, "tsk_1", None)
+
+
+def test_a_message_over_https_reaches_a_peer_whose_certificate_this_system_trusts(
+    script: Script, authority: Authority
+) -> None:
+    with peer(authority.server) as (port, asked):
+        url = f"https://localhost:{port}"
+        capabilities = {"network": {"allow": [url]}}
+        send = ["send", url, "msg_1", "ctx_1", "hello"]
+        (refused,) = script.answers(send, capabilities=capabilities)
+        assert "certificate verify failed" in refused["err"], refused
+        assert asked == []
+        script.environ["SSL_CERT_FILE"] = str(authority.certificate)
+        (answered,) = script.answers(send, capabilities=capabilities)
+    assert answered["ok"] == {"task_id": "tsk_1", "context_id": "ctx_1", "state": "completed"}
+    assert len(asked) == 1
 
 
 # --- what a running capsule installs ---------------------------------------------------------
