@@ -12,7 +12,7 @@ import functools
 import gc
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 from murmur.core.diagnostics import error
@@ -94,7 +94,7 @@ class Index:
 _Item = TypeVar("_Item")
 
 
-class _Broken(Exception):
+class BadIndex(Exception):
     """What breaks the format, and the place where it does: the path of a field."""
 
     def __init__(self, place: str, reason: str) -> None:
@@ -102,8 +102,13 @@ class _Broken(Exception):
         self.place = place
         self.reason = reason
 
-    def below(self, place: str) -> "_Broken":
-        return _Broken(f"{place}.{self.place}" if self.place else place, self.reason)
+    def below(self, place: str) -> "BadIndex":
+        return BadIndex(f"{place}.{self.place}" if self.place else place, self.reason)
+
+
+def mentions(query: str, texts: Iterable[str | None]) -> bool:
+    """Whether an artifact's name, description or one of its tags holds `query`, in any case."""
+    return any(query.casefold() in (text or "").casefold() for text in texts)
 
 
 def parse_index(data: bytes, source: str) -> Index:
@@ -112,10 +117,15 @@ def parse_index(data: bytes, source: str) -> Index:
     Unknown keys are ignored. Raises E-IDX-002.
     """
     try:
-        with _nothing_collected():
-            return _index(data)
-    except _Broken as broken:
+        return read_index(data)
+    except BadIndex as broken:
         raise error("E-IDX-002", source=source, reason=str(broken)) from None
+
+
+def read_index(data: bytes) -> Index:
+    """The same for a reader that has no diagnostics. Raises BadIndex."""
+    with _nothing_collected():
+        return _index(data)
 
 
 @contextlib.contextmanager
@@ -133,22 +143,22 @@ def _nothing_collected() -> Iterator[None]:
 
 def _index(data: bytes) -> Index:
     if len(data) > SIZE_LIMIT:
-        raise _Broken("", f"it is larger than {SIZE_LIMIT} bytes")
+        raise BadIndex("", f"it is larger than {SIZE_LIMIT} bytes")
     try:
         top = json.loads(data)
     except (ValueError, RecursionError) as bad:
-        raise _Broken("", f"it is not JSON: {bad}") from None
+        raise BadIndex("", f"it is not JSON: {bad}") from None
     if not isinstance(top, dict):
-        raise _Broken("", "it is not a JSON object")
+        raise BadIndex("", "it is not a JSON object")
     version = top.get("schema_version")
     if type(version) is not int and not isinstance(version, str):
-        raise _Broken("", "it has no schema_version")
+        raise BadIndex("", "it has no schema_version")
     if str(version) != SCHEMA_VERSION:
         reason = f"its schema_version is {version}, and this mur reads {SCHEMA_VERSION} only"
-        raise _Broken("", reason)
+        raise BadIndex("", reason)
     scope = _string(top, "scope")
     if not is_bare_name(scope):
-        raise _Broken("scope", f"{scope!r} is no scope name")
+        raise BadIndex("scope", f"{scope!r} is no scope name")
     artifacts = _each(top, "artifacts", _artifact)
     _once("artifacts", "the artifact", [each.name for each in artifacts])
     return Index(scope, tuple(artifacts), _optional(top, "updated_at"))
@@ -160,14 +170,14 @@ def _each(
     """A list of objects, each read by `read`."""
     values = block.get(key)
     if not isinstance(values, list):
-        raise _Broken(key, "it is not a list")
+        raise BadIndex(key, "it is not a list")
     items = []
     try:
         for value in values:
             if not isinstance(value, dict):
-                raise _Broken("", "it is not an object")
+                raise BadIndex("", "it is not an object")
             items.append(read(value))
-    except _Broken as broken:
+    except BadIndex as broken:
         raise broken.below(f"{key}[{len(items)}]") from None
     return items
 
@@ -175,11 +185,11 @@ def _each(
 def _artifact(block: Mapping[str, Any]) -> IndexArtifact:
     name = _string(block, "name")
     if not is_bare_name(name):
-        raise _Broken("name", f"{name!r} is no artifact name")
+        raise BadIndex("name", f"{name!r} is no artifact name")
     role = _string(block, "runtime" if "runtime" in block else "role")
     versions = _each(block, "versions", functools.partial(_version, name))
     if not versions:
-        raise _Broken("versions", "it is empty")
+        raise BadIndex("versions", "it is empty")
     if len(versions) > 1:
         _once("versions", "the version", [each.version for each in versions])
         versions.sort(key=lambda each: version_order(each.version), reverse=True)
@@ -191,16 +201,16 @@ def _version(name: str, block: Mapping[str, Any]) -> IndexVersion:
     version = _string(block, "version")
     fault = version_fault(version)
     if fault is not None:
-        raise _Broken("version", fault)
+        raise BadIndex("version", fault)
     release = _string(block, "release" if "release" in block else "tag")
     if not release or _WHITE_SPACE.search(release):
-        raise _Broken("release", "a tag is not empty and holds no white space")
+        raise BadIndex("release", "a tag is not empty and holds no white space")
     level = block.get("built_at_level")
     if level is not None and (type(level) is not int or level < 0):
-        raise _Broken("built_at_level", "it is no non-negative integer")
+        raise BadIndex("built_at_level", "it is no non-negative integer")
     files = _each(block, "files", functools.partial(_file, name, version))
     if not files:
-        raise _Broken("files", "it is empty")
+        raise BadIndex("files", "it is empty")
     if len(files) > 1:
         _once("files", "the platform", [file.platform or "none" for file in files])
     return IndexVersion(version, release, tuple(files), _contracts(block), level)
@@ -209,15 +219,15 @@ def _version(name: str, block: Mapping[str, Any]) -> IndexVersion:
 def _file(name: str, version: str, block: Mapping[str, Any]) -> IndexFile:
     sha256 = _string(block, "sha256")
     if not _HEX.fullmatch(sha256):
-        raise _Broken("sha256", "it is not 64 lowercase hex digits")
+        raise BadIndex("sha256", "it is not 64 lowercase hex digits")
     platform = _optional(block, "platform")
     if platform is not None and not _FILE_NAME.fullmatch(platform):
-        raise _Broken("platform", f"{platform!r} is no platform tag")
+        raise BadIndex("platform", f"{platform!r} is no platform tag")
     asset = _optional(block, "name")
     if asset is None:
         asset = payload_stem(name, version, platform) + ".mur.zip"
     if not _FILE_NAME.fullmatch(asset) or asset in (".", ".."):
-        raise _Broken("name", f"{asset!r} is no file name")
+        raise BadIndex("name", f"{asset!r} is no file name")
     return IndexFile(asset, sha256, platform)
 
 
@@ -229,17 +239,17 @@ def _contracts(block: Mapping[str, Any]) -> Contracts:
     if isinstance(value, list):
         return Contracts((), _strings(block, "interfaces"))
     if not isinstance(value, dict):
-        raise _Broken("interfaces", "it is not an object")
+        raise BadIndex("interfaces", "it is not an object")
     try:
         return Contracts(_strings(value, "exports"), _strings(value, "imports"))
-    except _Broken as broken:
+    except BadIndex as broken:
         raise broken.below("interfaces") from None
 
 
 def _string(block: Mapping[str, Any], key: str) -> str:
     value = block.get(key)
     if not isinstance(value, str):
-        raise _Broken(key, "it is not a string")
+        raise BadIndex(key, "it is not a string")
     return value
 
 
@@ -252,7 +262,7 @@ def _strings(block: Mapping[str, Any], key: str) -> tuple[str, ...]:
     if not value and (value is None or isinstance(value, list)):
         return ()
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise _Broken(key, "it is not a list of strings")
+        raise BadIndex(key, "it is not a list of strings")
     return tuple(value)
 
 
@@ -260,7 +270,7 @@ def _once(place: str, what: str, names: list[str]) -> None:
     seen = set()
     for name in names:
         if name in seen:
-            raise _Broken(place, f"{what} {name} occurs twice")
+            raise BadIndex(place, f"{what} {name} occurs twice")
         seen.add(name)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from murmur.core.diagnostics import error
 from murmur.store.choosing import Candidate, Choice, candidates, choose
 from murmur.store.content import hold_file
-from murmur.store.index import INDEX_FILE, SIZE_LIMIT, Index, parse_index
+from murmur.store.index import INDEX_FILE, SIZE_LIMIT, Index, mentions, parse_index
 from murmur.store.names import version_order
 
 if TYPE_CHECKING:
@@ -38,8 +38,7 @@ class Offer:
 
     def matches(self, query: str) -> bool:
         """Whether its name, description or one of its tags holds `query`, in whatever case."""
-        texts = (self.name, self.description or "", *self.tags)
-        return any(query.casefold() in text.casefold() for text in texts)
+        return mentions(query, (self.name, self.description, *self.tags))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -22,6 +22,15 @@ class DriverError(Exception):
     """The turn's `error`: its text reaches the task's failure as it is."""
 
 
+class NoAnswer(DriverError):
+    """No response to a request, or one that broke off; `words` say why, for who is no driver."""
+
+    def __init__(self, words: str, *, began: bool = False) -> None:
+        said = "the provider's answer broke off" if began else "no answer from the provider"
+        super().__init__(f"driver: {said}: {words}" if words else f"driver: {said}")
+        self.words = words or said
+
+
 class Progress(Protocol):
     """What a driver may report while it works (`murmur:stream/events`)."""
 

@@ -1,13 +1,13 @@
-"""POST over `wasi:http`, with the response's body handed on as it arrives."""
+"""Requests over `wasi:http`, with the response's body handed on as it arrives."""
 
 from collections.abc import Iterator, Mapping
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from componentize_py_types import Err, Ok
 from wit_world.imports import outgoing_handler, types
 from wit_world.imports.streams import InputStream, StreamError_Closed
 
-from murmur_guest.exchange import DriverError
+from murmur_guest.exchange import DriverError, NoAnswer
 from murmur_guest.provider import Response
 
 READ_BYTES = 65536
@@ -18,11 +18,22 @@ def post(url: str, headers: Mapping[str, str], body: bytes) -> Response:
     address = urlsplit(url)
     if address.scheme not in ("http", "https") or not address.netloc:
         raise DriverError("driver: MURMUR_INFERENCE_ENDPOINT is no http or https address")
+    return _send(types.Method_Post(), address, headers, body)
+
+
+def get(url: str, headers: Mapping[str, str]) -> Response:
+    """The same for a GET of an http or https address. Raises NoAnswer; redirects are answers."""
+    return _send(types.Method_Get(), urlsplit(url), headers, b"")
+
+
+def _send(
+    method: types.Method, address: SplitResult, headers: Mapping[str, str], body: bytes
+) -> Response:
     fields = [(name, value.encode()) for name, value in headers.items()]
     fields.append(("content-length", str(len(body)).encode()))
     try:
         request = types.OutgoingRequest(types.Fields.from_list(fields))
-        request.set_method(types.Method_Post())
+        request.set_method(method)
         https = address.scheme == "https"
         request.set_scheme(types.Scheme_Https() if https else types.Scheme_Http())
         request.set_authority(address.netloc)
@@ -33,7 +44,7 @@ def post(url: str, headers: Mapping[str, str], body: bytes) -> Response:
         _write(outgoing, body)
         return _response(future)
     except Err as problem:
-        raise DriverError(f"driver: no answer from the provider: {_words(problem.value)}") from None
+        raise NoAnswer(_words(problem.value)) from None
 
 
 def _write(outgoing: types.OutgoingBody, body: bytes) -> None:
@@ -59,11 +70,13 @@ def _response(future: types.FutureIncomingResponse) -> Response:
         ready.block()
     answer = future.get()
     if not isinstance(answer, Ok):
-        raise DriverError("driver: no answer from the provider")
+        raise NoAnswer("")
     if isinstance(answer.value, Err):
         raise answer.value
     response = answer.value.value
-    return Response(response.status(), _read(response))
+    with response.headers() as fields:
+        headers = {name.lower(): value.decode("latin-1") for name, value in fields.entries()}
+    return Response(response.status(), _read(response), headers)
 
 
 def _read(response: types.IncomingResponse) -> Iterator[bytes]:
@@ -78,7 +91,7 @@ def _pieces(stream: InputStream) -> Iterator[bytes]:
         except Err as problem:
             if isinstance(problem.value, StreamError_Closed):
                 return
-            raise DriverError("driver: the provider's answer broke off") from None
+            raise NoAnswer("", began=True) from None
         if piece:
             yield piece
 

@@ -5,7 +5,7 @@ Who really sends is handed in (`http.post` in a component), so that translation 
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
@@ -18,10 +18,11 @@ WHITESPACE = b" \t\r\n"
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A provider's response: `body` yields pieces as they arrive."""
+    """A provider's response: `body` yields pieces as they arrive, header names are lower case."""
 
     status: int
     body: Iterator[bytes]
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 Post = Callable[[str, Mapping[str, str], bytes], Response]

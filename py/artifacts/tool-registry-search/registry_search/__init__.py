@@ -1,0 +1,1 @@
+"""tool-registry-search: searches an artifact index."""

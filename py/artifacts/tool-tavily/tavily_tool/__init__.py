@@ -1,0 +1,1 @@
+"""tool-tavily: searches the web by Tavily."""
