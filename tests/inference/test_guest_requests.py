@@ -26,10 +26,24 @@ KEY = "sk-live-1234567890"
 
 @dataclass(slots=True)
 class Outside:
-    """A gateway on a loop of its own, and one upstream server."""
+    """A gateway on a loop of its own, a server, and a bystander that is never to be reached."""
 
     gateway: Gateway
     server: Upstream
+    bystander: Upstream
+    redirect: str = ""
+
+    async def answer(self, exchange: Exchange) -> None:
+        """What the server says: a redirect where one is set."""
+        signed = exchange.fields("x-api-key") == [KEY]
+        status, fields = "299 Signed" if signed else "200 OK", []
+        if self.redirect:
+            status, fields = "302 Found", [f"location: {self.redirect}"]
+        exchange.writer.write(plain(b"ok", status, *fields))
+
+    def arrivals(self) -> tuple[int, int]:
+        """Connections that the server and the bystander accepted."""
+        return self.server.connections, self.bystander.connections
 
 
 @pytest.fixture
@@ -39,14 +53,13 @@ def outside() -> Iterator[Outside]:
     held: list[Outside] = []
 
     async def answer(exchange: Exchange) -> None:
-        signed = exchange.fields("x-api-key") == [KEY]
-        exchange.writer.write(plain(b"ok", "299 Signed" if signed else "200 OK"))
+        await held[0].answer(exchange)
 
     async def serve() -> None:
-        async with serving(answer) as server:
+        async with serving(answer) as server, serving(answer) as bystander:
             gateway = Gateway(socket.create_server(("127.0.0.1", 0)))
             await gateway.start()
-            held.append(Outside(gateway, server))
+            held.append(Outside(gateway, server, bystander))
             ready.set()
             await stop.wait()
             await gateway.close()
@@ -71,10 +84,13 @@ def fetch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Guests, Pa
     guests.close()
 
 
-def ask(fetch: tuple[Guests, Path], rules: GateRules, authority: str) -> str | None:
+def ask(
+    fetch: tuple[Guests, Path], rules: GateRules, authority: str, scheme: str = "http"
+) -> str | None:
     """`s` and the status that the guest saw, `d` or `e` and an error code."""
     guests, compiled = fetch
-    request = GuestCall("x", "tool", compiled, "fetch", ToolInput(f"0{authority}"), gate=rules)
+    given = ToolInput({"http": "0", "https": "1"}[scheme] + authority)
+    request = GuestCall("x", "tool", compiled, "fetch", given, gate=rules)
     result = guests.call(request)
     assert isinstance(result, ToolResult), result
     return result.data
@@ -121,3 +137,52 @@ def test_a_guest_that_dials_the_gateway_by_itself_has_no_token(
     rules = GateRules(address, new_token(), (address,))
     assert ask(fetch, rules, address) == "s403"
     assert outside.server.connections == 0
+
+
+ELSEWHERE = {
+    "an unlisted host": ("localhost:{server}", "http://elsewhere.example:{bystander}"),
+    "another port of a listed host": ("localhost:{server}", "http://localhost:{bystander}"),
+    "plain http where https is listed": ("https://localhost:{server}", "http://localhost:{server}"),
+    "https where http is listed": ("http://localhost:{server}", "https://localhost:{server}"),
+    "an address of a listed name": ("localhost:{server}", "http://127.0.0.1:{server}"),
+    "the same address in IPv6": ("localhost:{server}", "http://[::ffff:127.0.0.1]:{server}"),
+    "the gateway's address of another artifact": ("localhost:{server}", "http://127.0.0.1:9"),
+}
+
+
+@pytest.mark.parametrize("gate", ["held by its gate", "with a gate that lets everything pass"])
+@pytest.mark.parametrize("way", ELSEWHERE)
+def test_a_guest_that_asks_for_anything_else_is_refused_and_nothing_arrives_anywhere(
+    fetch: tuple[Guests, Path], outside: Outside, way: str, gate: str
+) -> None:
+    ports = {"server": outside.server.port, "bystander": outside.bystander.port}
+    listed, asked = (text.format(**ports) for text in ELSEWHERE[way])
+    endpoint = parse_endpoint(f"http://127.0.0.1:{outside.bystander.port}")
+    owner = GatewayTarget(endpoint, "x-api-key", "{key}", Keys(KEY))
+    outside.gateway.register(new_token(), Route("the gateway's own", (), owner))
+    token = new_token()
+    outside.gateway.register(token, Route("x", parse_rules([listed])))
+    everything = gate != "held by its gate"
+    rules = GateRules(outside.gateway.address, token, (listed, asked) if everything else (listed,))
+    scheme, _, authority = asked.partition("://")
+
+    said = ask(fetch, rules, authority, scheme)
+
+    assert said == ("s403" if everything else "d")
+    assert outside.arrivals() == (0, 0)
+
+
+def test_a_redirect_out_comes_back_to_the_guest_and_nobody_goes_there(
+    fetch: tuple[Guests, Path], outside: Outside
+) -> None:
+    outside.redirect = f"http://localhost:{outside.bystander.port}/"
+    entry = f"localhost:{outside.server.port}"
+    endpoint = parse_endpoint(f"http://127.0.0.1:{outside.server.port}")
+    target = GatewayTarget(endpoint, "x-api-key", "{key}", Keys(KEY))
+    token = new_token()
+    outside.gateway.register(token, Route("x", parse_rules([entry]), target))
+    rules = GateRules(outside.gateway.address, token, (entry,), gateway=True)
+
+    assert ask(fetch, rules, entry) == "s302"
+    assert ask(fetch, rules, "127.0.0.1:9") == "s302"
+    assert outside.arrivals() == (2, 0)
