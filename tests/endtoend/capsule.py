@@ -104,6 +104,16 @@ class Running:
             time.sleep(0.02)
         raise AssertionError(f"no {event} in {[line['event_type'] for line in self.trace()]}")
 
+    def wait_for_where(self, event: str, seconds: float = 60, **facts: object) -> dict[str, Any]:
+        """The first trace line of that type with those members, once it is there."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and self.process.poll() is None:
+            for line in self.trace():
+                if line["event_type"] == event and facts.items() <= line.items():
+                    return line
+            time.sleep(0.02)
+        raise AssertionError(f"no {event} with {facts}")
+
     def end(self, sent: signal.Signals = signal.SIGTERM) -> tuple[int, str, str]:
         """Signals the capsule and waits; exit status, rest of its output, its errors."""
         if self.process.poll() is None:

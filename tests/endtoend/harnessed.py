@@ -3,11 +3,21 @@
 import json
 import shutil
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.endtoend.capsule import Place, Running, read_trace, write_manifest
+import httpx
+
+from murmur.core.ids import new_id
+from tests.endtoend.capsule import (
+    TIMEOUT_SECONDS,
+    Place,
+    Running,
+    read_trace,
+    write_manifest,
+)
 from tests.probes.building import probe
 
 Step = Sequence[Any]
@@ -94,6 +104,28 @@ class Harnessed:
             *("--workdir", "w"), *arguments, cwd=self.project, environ=self.environ(**environ)
         )
 
+    def send(
+        self,
+        running: Running,
+        steps: Sequence[Step] | str,
+        context: str | None = None,
+        **headers: str,
+    ) -> dict[str, Any]:
+        """Sends a task to the door; the task as it is when it has ended."""
+        text = steps if isinstance(steps, str) else json.dumps(list(steps))
+        message = {"messageId": new_id("msg"), "role": "ROLE_USER", "parts": [{"text": text}]}
+        if context is not None:
+            message["contextId"] = context
+        task = ask(running, "SendMessage", {"message": message}, **headers)["task"]
+        end = time.monotonic() + TIMEOUT_SECONDS
+        while task["status"]["state"] in ("TASK_STATE_SUBMITTED", "TASK_STATE_WORKING"):
+            assert time.monotonic() < end and running.process.poll() is None
+            time.sleep(0.02)
+            task = ask(running, "GetTask", {"id": task["id"]})
+        running.wait_for_where("task_end", task_id=task["id"])
+        ended: dict[str, Any] = task
+        return ended
+
     @property
     def records(self) -> Path:
         """The newest session's."""
@@ -110,3 +142,15 @@ class Harnessed:
         """What the steps of the newest run found."""
         answer: list[Any] = json.loads((self.records / "out" / "result.txt").read_text())
         return answer
+
+
+def ask(running: Running, method: str, params: Mapping[str, Any], **headers: str) -> dict[str, Any]:
+    """The result of one call of the door."""
+    answer = httpx.post(
+        running.url,
+        json={"jsonrpc": "2.0", "id": 1, "method": method, "params": params},
+        headers={"a2a-version": "1.0", **headers},
+        timeout=60,
+    ).json()
+    result: dict[str, Any] = answer["result"]
+    return result

@@ -11,6 +11,7 @@ import signal
 import socket
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -33,6 +34,20 @@ def bridge(method: str, params: object, token: str | None = None) -> object:
     )
     with urllib.request.urlopen(request, timeout=60) as answer:
         return json.load(answer)
+
+
+def http(method: str, path: str, body: str) -> int:
+    """The status of any request to the bridge."""
+    reached = json.loads(Path(os.environ["STAND_IN_FILES"], "bridge.json").read_text())["bridge"]
+    address = reached["url"].removesuffix("/bridge") + path
+    authorized = {"Authorization": f"Bearer {reached['bearer_token']}"}
+    data = body.encode() if method == "POST" else None
+    request = urllib.request.Request(address, data, authorized, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as refused:
+        return refused.code
 
 
 def call(name: str, arguments: object) -> str:
@@ -70,6 +85,7 @@ DOES: dict[str, Callable[..., object]] = {
     "print": lambda text: print(text, flush=True),
     "call": call,
     "bridge": bridge,
+    "http": http,
     "connect": connect,
     "read": lambda path: Path(path).read_text(),
     "write": write,
@@ -93,14 +109,13 @@ def main() -> None:
     session = request["session"]
     known = [session["id"]] if session["mode"] == "new" else remembered()
     if session["id"] not in known:
+        print(f"asked for {session['id']}", file=sys.stderr)
         tell(turn_failed={"kind": "harness-error", "message": f"no session {session['id']}"})
         return
     remember(session["id"])
     tell(session_started={"id": session["id"], "auth": auth(), "model": request["model"]})
-    try:
-        steps = json.loads(request["task"].splitlines()[-1])
-    except ValueError:
-        steps = [["end", request["task"]]]
+    lines = [line for line in request["task"].splitlines() if line.startswith("[[")]
+    steps = json.loads(lines[-1]) if lines else [["end", request["task"]]]
     for what, *given in steps:
         if what == "end":
             tell(turn_end=given[0] if given else json.dumps(seen))

@@ -50,6 +50,7 @@ async def open_door(session: "Session", listeners: "list[socket.socket]", url: s
     if authentication is not None:
         scopes = {name: held.scopes for name, held in authentication.credentials.items()}
         tokens = DoorTokens(capsule.name, scopes)
+    harness = staged.harness
     card = CardFacts(
         name=capsule.name,
         version=capsule.version,
@@ -63,6 +64,8 @@ async def open_door(session: "Session", listeners: "list[socket.socket]", url: s
         accepts_peer_tasks=capsule.exports.accepts_peer_tasks,
         planes=capsule.exports.planes,
         conversation_mode=staged.prepared.lifecycle.conversation,
+        transport="http" if harness is None else "process",
+        streams_text=harness is None or harness.description.streams_text,
     )
     control = _control(session)
     listener, *beside = listeners

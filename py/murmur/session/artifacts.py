@@ -9,10 +9,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from murmur.core.diagnostics import Diagnostic, error
+from murmur.guest.calls import PROCESS_DRIVER
 from murmur.guest.client import CompileFailed, Guests
 from murmur.guest.processes import GuestsFailed
 from murmur.manifest.artifact import ArtifactManifest, hook_contract_of
-from murmur.manifest.capsule import ArtifactEntry
+from murmur.manifest.capsule import ArtifactEntry, Capsule
+from murmur.manifest.checks import drivers_of
 from murmur.manifest.programs import BadPrograms, parse_programs
 from murmur.session.inventory import Tool, ToolKind, first_line, schema_fault, schema_of
 from murmur.session.local_source import LocalSkill
@@ -25,6 +27,7 @@ from murmur.store.component import Contracts
 from murmur.store.levels import misfits, served_level
 from murmur.store.payload import Payload, unreadable
 
+_PROCESS_INTERFACES = "murmur:driver/process@"
 _SKILL_LIMIT = 1 << 20
 _MANIFEST_LIMIT = 1 << 20
 
@@ -52,7 +55,7 @@ def open_payloads(prepared: Prepared) -> tuple[dict[str, Payload], list[Diagnost
     """Every artifact's verified bytes by full name, in manifest order.
 
     Raises E-REG-002 for bytes that hash to something else than the store or the lock recorded,
-    E-RUN-029 for a driver that speaks another interface version, E-RUN-062 for a malformed
+    E-RUN-029 and E-RUN-030 for a driver that speaks another interface, E-RUN-062 for a malformed
     `programs:` block, E-IO-003 for a contract that no hook may have.
     """
     payloads: dict[str, Payload] = {}
@@ -67,7 +70,7 @@ def open_payloads(prepared: Prepared) -> tuple[dict[str, Payload], list[Diagnost
         _check_role(entry, payload)
         _check_programs(entry, payload)
         if entry.runtime == "driver":
-            _check_driver_fit(entry, stored.contracts(payload))
+            _check_driver_fit(prepared.capsule, entry, stored.contracts(payload))
         if entry.runtime == "hook":
             hook_contract_of(payload.manifest, entry.label)
         found = stored.platform_warning(payload)
@@ -101,16 +104,32 @@ def _check_programs(entry: ArtifactEntry, payload: Payload) -> None:
         ) from None
 
 
-def _check_driver_fit(entry: ArtifactEntry, contracts: Contracts | None) -> None:
+def _check_driver_fit(capsule: Capsule, entry: ArtifactEntry, contracts: Contracts | None) -> None:
+    """Raises E-RUN-029 and, for a process driver that is to be called over http, E-RUN-030."""
     found = misfits(contracts, served_level())
     if found:
         first = found[0]
+        verb = "exports" if first.direction == "exports" else "imports"
         raise error(
             "E-RUN-029",
             artifact=entry.label,
-            found=first.found,
+            found=f"{verb} {first.found}",
             served=f"{first.package}@{first.served}" if first.served else "no version of it",
         )
+    exports = contracts.exports if contracts is not None else ()
+    processes = [each for each in exports if each.startswith(_PROCESS_INTERFACES)]
+    inference = capsule.inference
+    named = inference.driver.artifact if inference is not None and inference.driver else None
+    if entry.name == named and inference is not None and inference.transport == "process":
+        if PROCESS_DRIVER not in processes:
+            raise error(
+                "E-RUN-029",
+                artifact=entry.label,
+                found="does not export the interface of a process driver",
+                served=PROCESS_DRIVER,
+            )
+    elif entry.name in drivers_of(capsule) and processes:
+        raise error("E-RUN-030", artifact=entry.label, interface=processes[0])
 
 
 def compiled_cache(prepared: Prepared) -> CompiledCache:

@@ -124,6 +124,8 @@ class Course:
             self.stopped_by = "limit"
         elif self._turns_left == 0:
             self.stopped_by = "max_turns"
+        elif not self._attempt.continuable():
+            self.stopped_by = "no_session"
         else:
             self._kept += 1
             self._trace.write(
@@ -209,13 +211,14 @@ class Course:
         by = reopen.by if reopen.by == DONE_CHECK else f"hook {reopen.by}"
         text = f"Reopen {number} — from {by}\n\n{reopen.reason}"
         self._reopened.append(text)
+        continued = self._attempt.continuable()
         self._trace.write(
             "task_reopened",
             task_id=self._task.id,
             hook_name=reopen.by,
             reason=reopen.reason,
             reopen_number=number,
-            attempt_context="continued",
+            attempt_context="continued" if continued else "restarted",
             turns_remaining=self._turns_left,
         )
         self._attempt.frame(
@@ -226,8 +229,9 @@ class Course:
             )
         )
         sections = "\n\n".join(f"## {each}" for each in self._reopened)
-        self._rewrite(f"{self._task.text}\n\n# Reopen feedback\n\n{sections}\n")
-        self._attempt.history.add(task_message(self._task, text))
+        whole = f"{self._task.text}\n\n# Reopen feedback\n\n{sections}\n"
+        self._rewrite(whole)
+        self._attempt.history.add(task_message(self._task, text if continued else whole))
 
 
 def task_message(task: Task, text: str) -> Message:

@@ -74,12 +74,26 @@ def check_resume(
         raise _nothing(resumed, "the capsule declares context.record: off")
     store = capsule.context.record_store or capsule.name
     record = Record(home, store, resumed.context_id)
+    if inference.transport == "process":
+        _check_harness_session(record, resumed)
+        return
     try:
         found = record.load().messages
     except OSError as failure:
         raise _nothing(resumed, f"{record.path}: {failure.strerror or failure}") from None
     if not found:
         raise _nothing(resumed, f"there is no conversation in {record.path}")
+
+
+def _check_harness_session(record: Record, resumed: Resumed) -> None:
+    """What there is to continue where a harness holds the conversation."""
+    try:
+        found = record.harness_session()
+    except OSError as failure:
+        reason = f"{record.harness_path}: {failure.strerror or failure}"
+        raise _nothing(resumed, reason) from None
+    if found is None:
+        raise _nothing(resumed, f"there is no harness session in {record.harness_path}")
 
 
 def check_forget(capsule: Capsule, *, forget: bool) -> None:

@@ -47,6 +47,7 @@ from murmur.trace.writer import TraceWriter
 if TYPE_CHECKING:
     from murmur.session.harness.loop import HarnessLoop
     from murmur.session.harness.opening import HarnessRoom
+    from murmur.session.harness.sessions import HarnessSessions
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -254,10 +255,11 @@ def _runner(
     system = system_prompt(block, staged.prompt.text, staged.prompt.appended)
     keeping = _keeping(staged)
     loop: AgentLoop | HarnessLoop
+    elsewhere: HarnessSessions | None = None
     if room is not None:
         from murmur.session.harness.opening import harness_loop
 
-        loop = harness_loop(
+        loop, elsewhere = harness_loop(
             staged,
             room,
             keeping,
@@ -295,6 +297,7 @@ def _runner(
         ),
         background=commands.background if commands is not None else None,
         hooks=hooks.tasks,
+        elsewhere=elsewhere,
     )
 
 

@@ -43,6 +43,16 @@ class Loop(Protocol):
     def compact_loaded(self, attempt: Attempt) -> Ending | None: ...
 
 
+class Elsewhere(Protocol):
+    """Who holds the conversations, where it is not the runtime."""
+
+    def begin(self, task: Task) -> None:
+        """A task starts; what it wants forgotten is."""
+
+    def continues(self, task_id: str | None) -> bool:
+        """Whether another attempt at the task would go on where the last one ended."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class TaskRunner:
     """Runs tasks in the session's worker thread."""
@@ -58,6 +68,7 @@ class TaskRunner:
     rules: Rules
     background: Background | None = None
     hooks: TaskHooks | None = None
+    elsewhere: Elsewhere | None = None
 
     def run(self, task: Task) -> Ending | None:
         """Runs one taken task; None when it was cancelled before it could start.
@@ -96,6 +107,9 @@ class TaskRunner:
 
     def _attempts(self, task: Task) -> tuple[Ending, Course]:
         """The task's attempts; a fault of ours fails the task, a lost trace the session."""
+        elsewhere = self.elsewhere
+        if elsewhere is not None:
+            elsewhere.begin(task)
         history = self.conversations.open(task.context_id)
         interrupted = Interrupted()
         attempt = Attempt(
@@ -106,6 +120,7 @@ class TaskRunner:
             cancel=self.board.cancelled(task.id),
             ask=lambda prompt: self._ask(task, prompt, interrupted),
             interrupted=interrupted,
+            continuable=lambda: elsewhere is None or elsewhere.continues(task.id),
         )
         refused = self._resumed(task, attempt)
         if self.hooks is not None:

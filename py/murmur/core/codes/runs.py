@@ -150,7 +150,7 @@ RUNS: Final[dict[str, Template]] = {
         phase="command",
     ),
     "E-RUN-029": Template(
-        "{artifact} imports {found}, and this mur serves {served}",
+        "{artifact} {found}, and this mur serves {served}",
         "install a release that is built against {served}",
         phase="staging",
     ),

@@ -8,7 +8,7 @@ bridge knows of it, its state effect and resource, is then said in the report's 
 import dataclasses
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from murmur.core.peer_handles import hide_tokens
@@ -16,6 +16,7 @@ from murmur.core.tasks import ArtifactFrame
 from murmur.inference.reply import ToolCall
 from murmur.session.answers import Answer
 from murmur.session.attempt import Attempt
+from murmur.session.deadline import Notice
 from murmur.session.dispatch import Dispatcher
 from murmur.session.harness.bridge import Answered, BridgeCall, Image
 from murmur.session.harness.contract import CallAnswered, Called
@@ -39,8 +40,18 @@ class HarnessCalls:
     """The tool calls of one run."""
 
     def __init__(
-        self, dispatcher: Dispatcher, attempt: Attempt, trace: TraceWriter, capture: Capture
+        self,
+        dispatcher: Dispatcher,
+        attempt: Attempt,
+        trace: TraceWriter,
+        capture: Capture,
+        notice: Notice,
+        before_call: Callable[[], None] = lambda: None,
     ) -> None:
+        """`before_call` raises what ends the session instead of another call; `notice` says once,
+        after a result, that the deadline is near."""
+        self._notice = notice
+        self._before_call = before_call
         self._dispatcher = dispatcher
         self._attempt = attempt
         self._trace = trace
@@ -55,12 +66,14 @@ class HarnessCalls:
             (each for each in self._open.values() if _same(each, asked.name, given)), None
         )
         call = ToolCall(reported.call.id if reported else "", asked.name, given)
+        self._before_call()
         answer = self._dispatcher.answer(call, turn, self._attempt)
         if reported is not None:
             reported.answer, reported.made = answer, True
         else:
             self._made.append((asked.name, given, answer))
-        text = answer.text if answer.note is None else f"{answer.text}\n{answer.note}"
+        notes = (answer.text, answer.note, self._notice.take())
+        text = "\n".join(part for part in notes if part is not None)
         images = tuple(
             Image(str(block["media_type"]), answer.images.data[str(block["sha256"])])
             for block in answer.images.blocks

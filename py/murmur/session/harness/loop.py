@@ -22,6 +22,7 @@ from murmur.session.attempt import (
     out_of_tokens,
     out_of_turns,
 )
+from murmur.session.deadline import Notice
 from murmur.session.dispatch import Dispatcher
 from murmur.session.harness.bridge import Post, ToolBridge
 from murmur.session.harness.calls import HarnessCalls
@@ -68,7 +69,7 @@ class HarnessSettings:
 
     `files` is the folder of the harness's files, at `files_path`; `env` its environment but for
     what the driver sets and `runtime_dir` says. `before_run` raises what ends the session instead
-    of another run.
+    of another run, or another call of a tool.
     """
 
     loaded: LoadedHarness
@@ -83,6 +84,7 @@ class HarnessSettings:
     env: Mapping[str, str]
     runtime_dir: str
     warn: Callable[[Diagnostic], None]
+    notice: Notice
     before_run: Callable[[], None] = lambda: None
     inactivity: float = INACTIVITY_SECONDS
 
@@ -139,7 +141,14 @@ class HarnessLoop:
             return canceled("turn", turn)
         if settings.max_turns is not None and turn >= settings.max_turns:
             return out_of_turns(settings.max_turns)
-        calls = HarnessCalls(self._dispatcher, attempt, self._trace, self._capture)
+        calls = HarnessCalls(
+            self._dispatcher,
+            attempt,
+            self._trace,
+            self._capture,
+            settings.notice,
+            settings.before_run,
+        )
         turns = HarnessTurns(self._turn_settings, attempt, calls)
         refused = settings.meter.exhausted()
         if refused is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from murmur.inference.spend import SpendMeter
 from murmur.sandbox.results import CommandResult
 from murmur.session.commands import Commands
+from murmur.session.deadline import Notice
 from murmur.session.dispatch import Dispatcher
 from murmur.session.harness.bridge import ToolBridge
 from murmur.session.harness.confinement import (
@@ -20,7 +21,7 @@ from murmur.session.harness.inbox import Inbox
 from murmur.session.harness.load import LoadedHarness
 from murmur.session.harness.loop import HarnessLoop, HarnessSettings, Means
 from murmur.session.harness.process import HarnessProcess
-from murmur.session.harness.sessions import HarnessSessions
+from murmur.session.harness.sessions import Asked, HarnessSessions
 from murmur.session.harness.version import Probed, probe_version, stamp
 from murmur.session.history import Keeping
 from murmur.session.hooks.turns import TurnHooks
@@ -104,8 +105,8 @@ def harness_loop(
     trace: TraceWriter,
     capture: Capture,
     meter: SpendMeter,
-) -> HarnessLoop:
-    """The loop of a process capsule."""
+) -> tuple[HarnessLoop, HarnessSessions]:
+    """The loop of a process capsule, and what is remembered of the harness's conversations."""
     inference, loaded = staged.capsule.inference, staged.harness
     assert inference is not None and inference.driver is not None and loaded is not None
     settings = HarnessSettings(
@@ -121,6 +122,9 @@ def harness_loop(
         env=room.env,
         runtime_dir=str(staged.directories.visible_runtime),
         warn=lambda found: tell(staged.directories.records_root, found),
+        notice=Notice(
+            staged.prepared.launch.deadline, staged.capsule.lifecycle.deadline_notice_secs
+        ),
         before_run=commands.refuse_overfull if commands is not None else lambda: None,
     )
     sessions = HarnessSessions(
@@ -128,5 +132,16 @@ def harness_loop(
         harness=loaded.description.harness,
         driver=loaded.driver.label,
         always=staged.prepared.launch.context_id,
+        forget_first=staged.prepared.launch.flags.forget_session,
+        told=lambda context_id, session_id, asked: _forgotten(trace, context_id, session_id, asked),
     )
-    return HarnessLoop(settings, room.means, sessions, dispatcher, trace, capture)
+    return HarnessLoop(settings, room.means, sessions, dispatcher, trace, capture), sessions
+
+
+def _forgotten(trace: TraceWriter, context_id: str, session_id: str, asked: Asked) -> None:
+    trace.write(
+        "harness_session_forgotten",
+        context_id=context_id,
+        harness_session_id=session_id,
+        requested_by=asked,
+    )

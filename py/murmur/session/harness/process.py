@@ -12,7 +12,8 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from murmur.sandbox.results import NotAllowed, SetUpFailed
+from murmur.sandbox.ceiling import CeilingReached
+from murmur.sandbox.results import NotAllowed, RootNotComposed, SetUpFailed
 from murmur.sandbox.running import Started, Stream
 from murmur.session.harness.contract import Interrupt, LaunchPlan
 from murmur.session.harness.inbox import Ended, Inbox, LineSplitter
@@ -41,7 +42,7 @@ class HarnessProcess:
         plan: LaunchPlan,
         inbox: Inbox,
     ) -> None:
-        """Starts it. Raises NotStarted, and RootNotComposed where no command can ever run."""
+        """Starts it. Raises NotStarted, and E-RUN-013 and E-RUN-014, which end the session."""
         self._inbox = inbox
         self._lines = LineSplitter()
         self._stderr = bytearray()
@@ -58,10 +59,11 @@ class HarnessProcess:
                 stdin=read_end if plan.keep_stdin_open else None,
                 on_output=self._take,
             )
+        except (RootNotComposed, CeilingReached) as lost:
+            self.close_stdin()
+            raise lost.refusal from None
         except (SetUpFailed, NotAllowed, OSError) as failure:
             self.close_stdin()
-            if hasattr(failure, "refusal"):
-                raise
             raise NotStarted(str(failure)) from None
         finally:
             if read_end >= 0:

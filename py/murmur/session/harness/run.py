@@ -208,11 +208,15 @@ class HarnessRun:
         process.kill()
 
     def _wind_down(self, process: HarnessProcess) -> None:
-        """Lets a harness that has said all end by itself, for as long as it has then."""
+        """Lets a harness that has said all end by itself, for as long as it has then.
+
+        One that was asked to stop has that time too: it may still write down its conversation.
+        """
+        asked = self._attempt.cancel.is_set()
         process.close_stdin()
         end = time.monotonic() + GRACE_SECONDS
         while self._ended is None and (left := end - time.monotonic()) > 0:
-            if self._attempt.cancel.is_set() and not self._killed:
+            if self._attempt.cancel.is_set() and not (asked or self._killed):
                 break
             item = self._inbox.take(min(_CANCEL_CHECK_S, left))
             if isinstance(item, Ended):

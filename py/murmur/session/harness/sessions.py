@@ -9,12 +9,19 @@ spec/sessions.md 18.4.
 import dataclasses
 import time
 import uuid
+from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 from murmur.conversation.harness import HarnessSession
 from murmur.conversation.record import Record
+from murmur.core.tasks import Task
 from murmur.session.harness.contract import SessionMode
 from murmur.session.history import Keeping
+
+Asked = Literal["cli", "a2a"]
+Told = Callable[[str, str, Asked], None]
+"""Told of a context, the session that it no longer has, and at whose wish."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -29,13 +36,23 @@ class HarnessSessions:
     """The harness sessions of one launch, by context. The worker thread's."""
 
     def __init__(
-        self, keeping: Keeping, harness: str, driver: str, always: str | None = None
+        self,
+        keeping: Keeping,
+        harness: str,
+        driver: str,
+        always: str | None = None,
+        *,
+        forget_first: bool = False,
+        told: Told = lambda context_id, session_id, asked: None,
     ) -> None:
-        """`always` is the context that is continued whatever the lifecycle says."""
+        """`always` is the context that is continued whatever the lifecycle says. `forget_first`:
+        the launch's own task begins a new session; `told` hears of each that was dropped."""
         self._keeping = keeping
         self._harness = harness
         self._driver = driver
         self._always = always
+        self._forget_first = forget_first
+        self._told = told
         self._held: dict[str, HarnessSession] = {}
         self._task: tuple[str | None, str] | None = None  # a task, and the session it is in
 
@@ -48,6 +65,17 @@ class HarnessSessions:
             if found is not None:
                 return Chosen(found.session_id, "resume")
         return Chosen(str(uuid.uuid4()), "new")
+
+    def begin(self, task: Task) -> None:
+        """A task starts. One that its sender, or the command line, wants to begin anew does."""
+        asked: Asked | None = "a2a" if task.forget_session else None
+        if self._forget_first and task.source == "task_md":
+            asked, self._forget_first = "cli", False
+        if asked is None:
+            return
+        dropped = self.forget(task.context_id)
+        if dropped is not None:
+            self._told(task.context_id, dropped, asked)
 
     def continues(self, task_id: str | None) -> bool:
         """Whether a task has a session that another run of it would continue."""

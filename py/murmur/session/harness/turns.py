@@ -310,11 +310,12 @@ class HarnessTurns:
             self._settings.meter.charge(usage.input or 0, usage.output or 0)
 
     def _session(self, event: SessionStarted) -> None:
+        told = self.session is not None and self.session.auth == event.auth
         self.session = event
         self._trace.write(
             "harness_session", harness_session_id=event.id, auth=event.auth, model=event.model
         )
-        if event.auth != "subscription":
+        if event.auth != "subscription" and not told:
             text = self._settings.warn_auth(event.auth)
             self._trace.write("harness_warning", code="W-SEC-031", message=text)
 
