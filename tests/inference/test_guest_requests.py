@@ -22,6 +22,8 @@ from murmur.manifest.endpoint import parse_endpoint
 from murmur.manifest.network import parse_rules
 
 KEY = "sk-live-1234567890"
+DENIED = "d015"
+"""A denied future with wasi:http's HTTP-request-denied."""
 
 
 @dataclass(slots=True)
@@ -168,7 +170,7 @@ def test_a_guest_that_asks_for_anything_else_is_refused_and_nothing_arrives_anyw
 
     said = ask(fetch, rules, authority, scheme)
 
-    assert said == ("s403" if everything else "d")
+    assert said == ("s403" if everything else DENIED)
     assert outside.arrivals() == (0, 0)
 
 
