@@ -36,7 +36,7 @@ def test_a_tool_a_hook_and_a_skill_are_written_and_tried_as_the_page_says(
     )
     assert done.returncode == 0, done.stdout + done.stderr
     shown = [(name, text) for _, name, text in blocks if name]
-    assert len(shown) == 6
+    assert len(shown) == 7
     for name, text in shown:
         assert (tmp_path / name).read_text("utf-8") == text, name
     steps = done.stdout[done.stdout.rindex("status:  ok") :]

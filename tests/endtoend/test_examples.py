@@ -18,7 +18,10 @@ from tests.endtoend.capsule import TIMEOUT_SECONDS, Place, read_trace
 
 EXAMPLES = Path("examples").absolute()
 MANIFESTS = sorted(EXAMPLES.rglob("murmur*.yaml"))
-TABLE = re.compile(r"^\| `([\w-]+)` \|", re.MULTILINE)
+# Folder, and what it may reach.
+ROW = re.compile(r"^\| `([\w-]+)` \|[^|]+\|([^|]+)\|", re.MULTILINE)
+TABLE = dict(ROW.findall((EXAMPLES / "README.md").read_text()))
+GRANTED = re.compile(r"^  shell allow:(?: <none>)?\n((?:    - .+\n)*)", re.MULTILINE)
 # Programs are those of Debian, not of the environment that runs the tests.
 HOST = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 UNDER_WAY = ("TASK_STATE_SUBMITTED", "TASK_STATE_WORKING")
@@ -60,13 +63,16 @@ def named(name: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("example", [name], indirect=True)
 
 
-def run(place: Place, example: Path, turns: Turns) -> tuple[str, list[dict[str, Any]]]:
-    """Runs a capsule on its work folder; its answer and its trace."""
+def run(
+    place: Place, example: Path, turns: Turns, warned: str = ""
+) -> tuple[str, list[dict[str, Any]]]:
+    """Runs a capsule on its work folder, which warns of `warned`; its answer and its trace."""
     rehearse(example / "murmur.yaml", turns)
     words = ("--json", "--workdir", "work", "--task", "go")
     environ = {**HOST, "GIT_CONFIG_NOSYSTEM": "1"}
     done = place.mur("run", *words, cwd=example, environ=environ)
     assert done.returncode == 0, done.stderr
+    assert warned in done.stderr
     records = Path(json.loads(done.stdout.splitlines()[0])["records_dir"])
     trace = read_trace(records)
     return (records / "out" / "result.txt").read_text(), trace
@@ -82,8 +88,23 @@ def test_an_example_loads_without_a_warning(path: Path) -> None:
 
 
 def test_the_table_of_examples_is_complete() -> None:
-    listed = TABLE.findall((EXAMPLES / "README.md").read_text())
-    assert sorted(listed) == sorted({path.relative_to(EXAMPLES).parts[0] for path in MANIFESTS})
+    assert sorted(TABLE) == sorted({path.relative_to(EXAMPLES).parts[0] for path in MANIFESTS})
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_an_example_reaches_the_programs_that_the_table_names_and_no_host(
+    place: Place, project: Path, name: str
+) -> None:
+    shutil.copytree(EXAMPLES / name, project, dirs_exist_ok=True)
+    manifest = min(project.rglob("murmur.yaml"))
+    done = place.mur("run", "--explain-scope", cwd=manifest.parent, environ=HOST)
+    assert done.returncode == 0, done.stderr
+    assert "  network allow: <none>\n" in done.stdout
+    granted = GRANTED.search(done.stdout)
+    assert granted is not None
+    words = re.findall(r"`([\w./-]+)`", TABLE[name])
+    programs = {word for word in words if word != "scoped" and not word.endswith("/")}
+    assert set(granted[1].replace("    - ", "").split()) == programs
 
 
 @named("review-pull-request")
@@ -156,7 +177,7 @@ def test_a_failing_test_is_mended_in_the_code_and_not_in_the_test(
         },
         {"expect": r"OK", "text": "One sign was missing in slug.py."},
     ]
-    answer, trace = run(place, example, turns)
+    answer, trace = run(place, example, turns, "warning[W-SEC-017]")
     assert answer.strip() == "One sign was missing in slug.py."
     assert tests.read_text() == before
     (begun,) = [line for line in trace if line["event_type"] == "session_start"]
