@@ -1,0 +1,1 @@
+"""tool-code-graph: the symbols of a repository and what uses what."""
