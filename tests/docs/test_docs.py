@@ -15,7 +15,7 @@ ROOT = Path("pyproject.toml").resolve().parent
 PAGES = sorted(
     [
         *(ROOT / "docs").rglob("*.md"),
-        *(ROOT / "py" / "artifacts").glob("*/README.md"),
+        *(ROOT / "py" / "artifacts").rglob("README.md"),
         *(ROOT / "examples").rglob("README.md"),
         ROOT / "README.md",
         ROOT / "CONTRIBUTING.md",
@@ -52,6 +52,12 @@ def test_the_manifests_that_a_page_shows_load_without_a_warning(name: str, befor
         shown = yaml.safe_load(block)
         both = {**base, **shown, "artifacts": base["artifacts"] + shown.get("artifacts", [])}
         assert load_capsule(json.dumps(both), "murmur.yaml").warnings == ()
+
+
+def test_the_table_of_artifacts_lists_what_the_build_makes() -> None:
+    made = re.findall(r'"//py/artifacts/([\w-]+)",', (ROOT / "BUILD.bazel").read_text("utf-8"))
+    page = (ROOT / "docs" / "reference" / "artifacts.md").read_text("utf-8")
+    assert sorted(re.findall(r"^\| \[`([\w-]+)`\]", page, re.MULTILINE)) == sorted(made)
 
 
 def anchors(text: str) -> set[str]:
