@@ -25,7 +25,8 @@ def python_artifact(
         deps = [],
         test_deps = [],
         test_data = [],
-        test_requirements = []):
+        test_requirements = [],
+        whole = False):
     """Declares one artifact.
 
     Args:
@@ -38,6 +39,7 @@ def python_artifact(
       test_deps: what the tests import besides.
       test_data: files that the tests read.
       test_requirements: PyPI names of locked distributions that the tests import.
+      whole: whether it parses Python, so that its interpreter keeps what makes it three times as large.
     """
     sources = native.glob([module + "/*.py"])
     wasm_component(
@@ -45,6 +47,7 @@ def python_artifact(
         srcs = sources + shared,
         main_module = module + ".component",
         visibility = ["//tests:__subpackages__"],
+        whole = whole,
         wit = ["//py/artifacts/wit:worlds.wit"],
         world = world,
     )

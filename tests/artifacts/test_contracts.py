@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from murmur.manifest.artifact import hook_contract_of, models_of, parse_artifact_manifest
+from murmur.read_only.declarations import read_declarations
 from murmur.store.component import read_contracts
 from tests.artifacts.components import component
 
@@ -31,9 +32,16 @@ ARTIFACTS: dict[str, tuple[str, set[str]]] = {
     "driver-openai": (RUN, {STREAM, HTTP}),
     "driver-claude-code": (PROCESS, set()),
     "driver-codex": (PROCESS, set()),
+    "tool-code-coverage": (RUN, set()),
+    "tool-code-graph": (RUN, set()),
     "tool-corpus": (RUN, set()),
+    "tool-create": (RUN, set()),
     "tool-editor": (RUN, set()),
+    "tool-git": (RUN, {"murmur:process/process@0.1.0"}),
+    "tool-registry-search": (RUN, {HTTP}),
     "tool-report": (RUN, set()),
+    "tool-request-input": (RUN, {"murmur:task/task@0.1.0"}),
+    "tool-tavily": (RUN, {HTTP}),
     "tool-test-report": (RUN, set()),
     "hook-compact": (HOOK, {HOOK, INFERENCE}),
     "hook-debug": (HOOK, {HOOK}),
@@ -120,6 +128,20 @@ def test_a_drivers_table_holds_the_limits_of_its_usual_model(name: str, model: s
 
 def test_the_replay_driver_declares_no_credential() -> None:
     assert parse_artifact_manifest(manifest_of("driver-replay")).upstream_auth is None
+
+
+@pytest.mark.parametrize("name", [name for name in ARTIFACTS if name.startswith("tool-")])
+def test_a_tools_schema_says_itself_what_the_tool_writes(name: str) -> None:
+    schema = parse_artifact_manifest(manifest_of(name)).parameters
+
+    assert read_declarations(schema).unjudged() == [], "W-SEC-018 would be printed"
+    assert set(schema["required"]) <= set(schema["properties"])
+
+
+def test_tavilys_key_goes_into_the_header_that_its_provider_reads() -> None:
+    declared = parse_artifact_manifest(manifest_of("tool-tavily")).upstream_auth
+
+    assert declared == {"header": "Authorization", "value": "Bearer {key}"}
 
 
 def test_the_editors_schema_marks_the_destination_it_writes() -> None:

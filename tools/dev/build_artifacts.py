@@ -109,6 +109,8 @@ def build(artifact: dict[str, Any], package: Package, out: Path, *, force: bool)
         command += ["--wit-dep", str(document)]
     for path in files:
         command += ["--source", f"{place(path)}={path}"]
+    if artifact.get("whole"):
+        command += ["--whole"]
     fresh = folder / "capsule.wasm.new"
     command += ["--output", str(fresh)]
     subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)})

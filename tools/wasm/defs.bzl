@@ -54,6 +54,8 @@ def _wasm_component_impl(ctx):
             package = "py/"
         place = file.short_path[len(package):] if file.short_path.startswith(package) else file.basename
         arguments.add("--source", file, format = place + "=%s")
+    if ctx.attr.whole:
+        arguments.add("--whole")
     _run_componentize(ctx, output, arguments, ctx.files.srcs)
     return [DefaultInfo(files = depset([output]), runfiles = ctx.runfiles([output]))]
 
@@ -91,6 +93,7 @@ wasm_component = rule(
             allow_files = [".py"],
             mandatory = True,
         ),
+        whole = attr.bool(doc = "Leaves the interpreter its parser and the modules that it needs."),
         **_WORLD_ATTRIBUTES
     ),
 )

@@ -8,13 +8,14 @@ from typing import Any
 from murmur_tooling.members import Members, ToolError, invalid
 from murmur_tooling.places import failed, resolve
 
+from code_graph.test_files import is_test
+
 SHOWN = 50
 LINES_SHOWN = 400
 DEEPEST = 10
 REACHED = 500
 _KINDS = ("calls", "uses", "inherits", "imports")
 _FOLLOWED = f"kind IN ({', '.join(repr(kind) for kind in _KINDS)})"
-_TEST_NAMES = ("test", "tests", "spec", "__tests__")
 
 
 def find_symbol(asked: sqlite3.Connection, members: Members) -> dict[str, Any]:
@@ -140,7 +141,9 @@ def impact_analysis(asked: sqlite3.Connection, members: Members) -> dict[str, An
         "affected": affected[:REACHED],
         "affected_count": len(affected),
         "files": paths[:REACHED],
-        "tests": [each["symbol_id"] for each in affected if _is_test(each["symbol_id"])][:REACHED],
+        "tests": [
+            each["symbol_id"] for each in affected if is_test(each["symbol_id"].partition("#")[0])
+        ][:REACHED],
         "depth": deepest,
         "truncated": len(affected) > REACHED,
     }
@@ -180,16 +183,3 @@ def _shown(row: sqlite3.Row) -> dict[str, Any]:
 def _edge(row: sqlite3.Row, other: str | None) -> dict[str, Any]:
     told = {"kind": row["kind"], "line": row["line"], "certainty": row["certainty"]}
     return {"symbol_id": row[other], **told} if other else told
-
-
-def _is_test(name: str) -> bool:
-    path = name.partition("#")[0]
-    *folders, file = path.split("/")
-    stem = file.partition(".")[0]
-    return (
-        any(each in _TEST_NAMES for each in folders)
-        or stem.startswith("test_")
-        or stem.endswith(("_test", "Test"))
-        or ".test." in file
-        or ".spec." in file
-    )
