@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,9 +13,11 @@ from tests.providers.scripted import start as start_server
 RESPONSES = "/v1/responses"
 
 
-def start(script: Sequence[Scripted], key: str | None = None) -> Server:
+def start(
+    script: Sequence[Scripted], key: str | None = None, tls: ssl.SSLContext | None = None
+) -> Server:
     """Serve `script`; `server.url` ends in `/v1`, the key header is `authorization: Bearer`."""
-    return start_server(_OpenAi(), "/v1", script, key)
+    return start_server(_OpenAi(), "/v1", script, key, tls)
 
 
 class _OpenAi(Chat):

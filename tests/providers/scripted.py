@@ -149,6 +149,8 @@ class _Http(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # Small writes: Nagle's algorithm would hold each back until the last is acknowledged.
+    disable_nagle_algorithm = True
     server: _Http
 
     def do_POST(self) -> None:
