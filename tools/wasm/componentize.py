@@ -1,4 +1,4 @@
-"""Builds a component from Python sources, or the bindings that they import (defs.bzl).
+"""Builds a small component from Python sources, or the bindings that they import (defs.bzl).
 
 Lays sources and WIT documents out the way componentize-py wants them, in a scratch folder that is
 gone afterwards, and keeps it away from whatever is installed beside the interpreter.
@@ -16,9 +16,20 @@ from pathlib import Path
 
 import componentize_py
 
-from tools.wasm import documents, stillness
+from tools.wasm import binary, documents, slim, stillness, trimming
 
 WORLD = "component"
+
+ENTRY = "murmur_snapshot"
+TRIMMING = "murmur_trimming"
+"""Modules that the component gets besides its sources."""
+_ENTRY_TEXT = f"""\
+import {TRIMMING}
+{TRIMMING}.before()
+from {{module}} import *
+NATIVE_MODULES = {TRIMMING}.after()
+del {TRIMMING}
+"""
 
 
 def world_document(world: str, imports: Iterable[str]) -> str:
@@ -38,6 +49,7 @@ def main() -> int:
     parser.add_argument("--wit", action="append", default=[], type=Path)
     parser.add_argument("--wit-dep", action="append", default=[], type=Path)
     parser.add_argument("--still", required=True, type=Path, help="the library made of still.c")
+    parser.add_argument("--whole", action="store_true", help="leave it as componentize-py made it")
     options = parser.parse_args()
     stillness.begin(options.still)
 
@@ -49,6 +61,12 @@ def main() -> int:
             target = scratch / "sources" / place
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, target)
+        small = options.module is not None and not options.whole
+        if small:
+            (scratch / "sources" / f"{ENTRY}.py").write_text(
+                _ENTRY_TEXT.format(module=options.module)
+            )
+            shutil.copy(trimming.__file__, scratch / "sources" / f"{TRIMMING}.py")
         documents.lay_out(scratch / "wit", options.wit, options.wit_dep)
         world = options.world
         if not options.wit:
@@ -65,7 +83,11 @@ def main() -> int:
             sys.argv += ["bindings", str(output)]
         else:
             sys.argv += ["componentize", "--python-path", str(scratch / "sources")]
-            sys.argv += ["--output", str(output), options.module]
+            sys.argv += [
+                "--output",
+                str(scratch / "whole.wasm"),
+                ENTRY if small else options.module,
+            ]
         stillness.hold()
         try:
             componentize_py.script()
@@ -73,6 +95,14 @@ def main() -> int:
             # Every failure of its Rust code arrives as this, with a backtrace of no use here.
             print(str(failure).partition("\n\nStack backtrace:")[0], file=sys.stderr)
             return 1
+        if options.whole:
+            shutil.copy(scratch / "whole.wasm", output)
+        elif small:
+            try:
+                output.write_bytes(slim.slim((scratch / "whole.wasm").read_bytes()))
+            except binary.Unreadable as failure:
+                print(f"{options.module} cannot be made small: {failure}", file=sys.stderr)
+                return 1
         return 0
 
 

@@ -1,0 +1,162 @@
+"""Runs in a component while it is built, around the import of the artifact: a small snapshot.
+
+What only importing needs goes: docstrings, annotations, caches, the modules that data classes are
+made with. Line numbers and names stay, so a traceback reads as ever. What is gone says so when it
+is used after all. This is the guest's Python, 3.14, and not that of the build.
+"""
+
+import functools
+import gc
+import sys
+import types
+
+MARK = b"murmur-native-modules:"
+"""Begins the list of built-in modules that the snapshot has imported, for `slim.py` to find."""
+
+_RUNTIME = ("random", "weakref")
+"""What componentize-py's runtime imports after the artifact."""
+
+_LEFT_OUT = (
+    "_ast",
+    "_opcode",
+    "_opcode_metadata",
+    "_sitebuiltins",
+    "_tokenize",
+    "annotationlib",
+    "ast",
+    "dis",
+    "importlib.machinery",
+    "inspect",
+    "linecache",
+    "opcode",
+    "re._casefix",
+    "site",
+    "token",
+    "tokenize",
+    "zipimport",
+)
+"""Modules that importing pulls in and that artifacts, unless they import them, do not call."""
+_MAKERS = ("dataclasses", "functools", "importlib", "typing")
+"""What uses those to make classes, and may lose them once the classes are made."""
+
+_HAS_DOCSTRING = 0x4000000
+_HEAP_TYPE = 1 << 9
+
+
+class Absent(types.ModuleType):
+    """Stands where a module was left out."""
+
+    def __getattr__(self, name: str) -> object:
+        raise ImportError(
+            f"{self.__name__} is not in a component: make classes and read signatures while "
+            "modules are imported"
+        )
+
+
+class Unbuilt(types.ModuleType):
+    """Stands where `ast` would be: the standard library names its classes and uses none of them."""
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return type(name, (), {})
+
+
+def before() -> None:
+    """Before the artifact is imported: its interpreter cannot forget syntax tree classes again."""
+    sys.modules["ast"] = Unbuilt("ast")
+    for name in _RUNTIME:
+        __import__(name)
+
+
+class Recorder:
+    """Adds what is still imported to the list."""
+
+    def __init__(self, found: bytearray) -> None:
+        self._found = found
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        """Finds nothing: the importers after it do."""
+        if name in sys.builtin_module_names:
+            self._found += name.encode() + b";"
+
+
+def after() -> bytearray:
+    """After it: leaves out what can be; the list of native modules, to be kept in the snapshot.
+
+    Raises ImportError for an artifact that imports `ast`.
+    """
+    native = sorted(name for name in sys.modules if name in sys.builtin_module_names)
+    _leave_out()
+    if "ast" in sys.modules:
+        raise ImportError("a component has no parser, so it cannot import ast")
+    for module in list(sys.modules.values()):
+        for name in ("__doc__", "__cached__"):
+            if getattr(module, name, None) is not None:
+                setattr(module, name, None)
+    for thing in gc.get_objects():
+        if isinstance(thing, types.FunctionType):
+            thing.__doc__ = None
+            thing.__annotate__ = None  # type: ignore[attr-defined]
+            thing.__code__ = _without_docstrings(thing.__code__)
+        elif isinstance(thing, functools._lru_cache_wrapper):
+            thing.cache_clear()
+        elif isinstance(thing, type) and thing.__flags__ & _HEAP_TYPE:
+            _forget_docstring(thing)
+    sys.path_importer_cache.clear()
+    gc.collect()
+    sys._clear_internal_caches()  # type: ignore[attr-defined]
+    found = bytearray(MARK + "".join(f"{name};" for name in native).encode())
+    sys.meta_path.insert(0, Recorder(found))
+    return found
+
+
+def _forget_docstring(kind: type) -> None:
+    try:
+        if isinstance(kind.__dict__.get("__doc__"), str):
+            kind.__doc__ = None
+    except (AttributeError, TypeError):
+        pass  # one of the interpreter's own, which cannot be changed
+
+
+def _leave_out() -> None:
+    """Takes away the modules that nothing but each other and the makers refers to."""
+    candidates = {name: sys.modules[name] for name in _LEFT_OUT if name in sys.modules}
+    kept = {
+        name: module
+        for name, module in sys.modules.items()
+        if name not in candidates and name not in _MAKERS
+    }
+    while True:
+        used = {id(value) for module in kept.values() for value in vars(module).values()}
+        used |= {
+            id(sys.modules.get(getattr(value, "__module__", None) or ""))
+            for module in kept.values()
+            for value in vars(module).values()
+            if isinstance(value, (type, types.FunctionType))
+        }
+        found = [name for name, module in candidates.items() if id(module) in used]
+        if not found:
+            break
+        for name in found:
+            kept[name] = candidates.pop(name)
+    gone = {id(module): Absent(name) for name, module in candidates.items()}
+    for name in candidates:
+        del sys.modules[name]
+    for name in _MAKERS:
+        names = vars(sys.modules[name]) if name in sys.modules else {}
+        for attribute, value in list(names.items()):
+            if id(value) in gone:
+                names[attribute] = gone[id(value)]
+
+
+def _without_docstrings(code: types.CodeType) -> types.CodeType:
+    consts = [
+        _without_docstrings(each) if isinstance(each, types.CodeType) else each
+        for each in code.co_consts
+    ]
+    flags = code.co_flags
+    if flags & _HAS_DOCSTRING:
+        consts[0] = None
+        flags &= ~_HAS_DOCSTRING
+    return code.replace(co_consts=tuple(consts), co_flags=flags)
