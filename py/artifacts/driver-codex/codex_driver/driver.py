@@ -12,8 +12,6 @@ from murmur_harness.contract import (
     ExitStatus,
     LaunchPlan,
     LaunchRequest,
-    Note,
-    Retry,
     SessionStarted,
     Text,
     Thinking,
@@ -39,6 +37,7 @@ class Codex:
         self._called: set[str] = set()
         self._said = ""
         self._error = ""
+        self._attempts = 0
 
     def describe(self) -> Description:
         """What it is."""
@@ -136,8 +135,9 @@ class Codex:
         return [*events, TurnEnd(self._said)]
 
     def _trouble(self, message: str) -> list[Event]:
-        again = verdict.retry(message)
+        again = verdict.retry(message, self._attempts)
         if again is not None:
-            return [Retry(*again)]
+            self._attempts = again.attempt
+            return [again]
         self._error = message
-        return [Note(note(message).text)]
+        return [note(message)]

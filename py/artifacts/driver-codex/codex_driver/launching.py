@@ -21,8 +21,8 @@ may read, from its configuration, which is the user's, or from a variable."""
 
 _EXEC = ("exec", "--json", "--skip-git-repo-check", "-s", "read-only")
 _OFF = ("shell_tool", "unified_exec", "shell_snapshot", "code_mode_host")
-# Tools and other people's instructions that later versions brought. A version that does not know
-# one of them says so in a note, where it would not start with an unknown `--disable`.
+# Tools, other people's instructions and endless patience that later versions brought. A version that
+# does not know one of them says so in a note, where it would not start with an unknown `--disable`.
 _ALSO_OFF = (
     "apps",
     "browser_use",
@@ -35,6 +35,8 @@ _ALSO_OFF = (
     "plugins",
     "tool_suggest",
     "view_image",
+    # Without it a provider out of reach fails the turn after some retries, instead of never.
+    "unbounded_connection_retries",
 )
 # From here on Codex knows no `include_apply_patch_tool`; a patch fails on the read-only sandbox.
 _PATCH_SETTING_GONE = (0, 171)

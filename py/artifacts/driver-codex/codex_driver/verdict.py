@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from murmur_harness import ending
-from murmur_harness.contract import ExitStatus, FailureKind, TurnEnd, TurnFailed
+from murmur_harness.contract import ExitStatus, FailureKind, Retry, TurnEnd, TurnFailed
 from murmur_harness.ending import last_lines
 
 _AUTH = re.compile(
@@ -14,7 +14,9 @@ _AUTH = re.compile(
     re.IGNORECASE,
 )
 _QUOTA = re.compile(r"\bstatus:? 429\b|usage limit|quota exceeded|out of credits", re.IGNORECASE)
-_RECONNECTING = re.compile(r"Reconnecting\.\.\. (\d{1,9})/\d+\s*(?:\((.*)\))?\s*", re.DOTALL)
+_RECONNECTING = re.compile(
+    r"Reconnecting\.\.\. (?:(\d{1,9})/\d+|waiting for network)\s*(?:\((.*)\))?\s*", re.DOTALL
+)
 
 
 def kind_of(message: str) -> FailureKind:
@@ -31,10 +33,12 @@ def of_exit(exit: ExitStatus, said: str, error: str) -> TurnEnd | TurnFailed:
     return ending.verdict("Codex", exit, said, error or _stderr(exit.stderr_tail), kind_of)
 
 
-def retry(message: str) -> tuple[int, str] | None:
-    """Attempt and reason of an `error` line that is none yet: Codex is about to try again."""
+def retry(message: str, before: int) -> Retry | None:
+    """An `error` line that is none yet: Codex is about to try again, after `before` times."""
     found = _RECONNECTING.fullmatch(message)
-    return (int(found[1]), found[2] or "connection") if found else None
+    if found is None:
+        return None
+    return Retry(int(found[1]) if found[1] else before + 1, found[2] or "connection")
 
 
 def _stderr(tail: str) -> str:

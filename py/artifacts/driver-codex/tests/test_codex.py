@@ -249,10 +249,13 @@ def test_any_session_id_is_a_thread(session_id: str) -> None:
 
 def test_a_reconnection_is_a_retry() -> None:
     told = "Reconnecting... 2/5 (unexpected status 503 Service Unavailable: x, url: y)"
-    lines = [{"type": "error", "message": text} for text in (told, "Reconnecting... 1/5")]
+    offline = "Reconnecting... waiting for network (Connection failed: x)"
+    said = [told, offline, offline, "Reconnecting... 1/5"]
 
-    assert run(*lines) == [
+    assert run(*({"type": "error", "message": text} for text in said)) == [
         Retry(2, "unexpected status 503 Service Unavailable: x, url: y"),
+        Retry(3, "Connection failed: x"),
+        Retry(4, "Connection failed: x"),
         Retry(1, "connection"),
     ]
 
