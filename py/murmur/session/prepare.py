@@ -24,6 +24,7 @@ from murmur.session.floors import (
     floor_in_force,
 )
 from murmur.session.grants import EntryGrants, entry_grants
+from murmur.session.implied import with_implied_driver
 from murmur.session.launch import Launch
 from murmur.session.local_source import LocalSkill, read_local_skill
 from murmur.session.names import check_names
@@ -122,17 +123,20 @@ def prepare(launch: Launch) -> Prepared:
     E-MAN-*, E-CAP-*, E-RUN-003, 004, 005, 006, 008, 043, E-IO-003.
     """
     examined = examine(launch)
-    loaded, capsule, config = examined.loaded, examined.capsule, examined.config
+    loaded, config = examined.loaded, examined.config
     place = work_place(launch.flags.workdir, launch.directory)
-    check_flags(launch, capsule)
-    check_driver(capsule, launch.manifest)
+    check_flags(launch, loaded.capsule)
+    check_driver(loaded.capsule, launch.manifest)
     lock = None if launch.lock_file is None else read_lock(launch.lock_file)
     platform = host_platform()
+    stores = (project_store(launch.directory), global_store(launch.home.artifacts))
+    loaded = with_implied_driver(loaded, lock, stores, platform)
+    capsule = loaded.capsule
     declared = [
         declared_artifact(capsule, entry) for entry in capsule.artifacts if entry.source is None
     ]
-    check_pins(lock, declared, platform)
-    stores = (project_store(launch.directory), global_store(launch.home.artifacts))
+    written = {entry.name for entry in examined.capsule.artifacts}
+    check_pins(lock, [each for each in declared if each.name.text in written], platform)
     found = resolve_all(
         [(artifact.name, artifact.version) for artifact in declared],
         stores,
@@ -215,13 +219,18 @@ def check_flags(launch: Launch, capsule: Capsule) -> None:
 
 
 def check_driver(capsule: Capsule, manifest: Path) -> None:
-    """Raises E-RUN-005 for an agent capsule without a driver, E-RUN-006 for one it lacks."""
+    """Raises E-RUN-005 for an agent capsule without a driver, E-RUN-006 for one it lacks.
+
+    One that is only implied is looked for among what is installed (`with_implied_driver`).
+    """
     inference = capsule.inference
     if inference is None:
         return  # a script capsule has none
     if inference.driver is None:
         raise error("E-RUN-005", file=manifest.name)
     entry = capsule.artifact(inference.driver.artifact)
+    if entry is None and inference.driver_implied:
+        return
     if entry is None or entry.runtime != "driver":
         named = inference.driver.artifact
         raise error(
