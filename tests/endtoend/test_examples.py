@@ -107,6 +107,22 @@ def test_an_example_reaches_the_programs_that_the_table_names_and_no_host(
     assert set(granted[1].replace("    - ", "").split()) == programs
 
 
+@pytest.mark.parametrize("example", ["anthropic", "openai"], indirect=True)
+def test_a_log_becomes_a_report_by_the_editor_alone(place: Place, example: Path) -> None:
+    shutil.copytree(EXAMPLES / "quickstart" / "work", example / "work")
+    turns: Turns = [
+        {"tool_calls": [edit("find_in_files", pattern=" ERROR ")]},
+        {
+            "expect": "no space left on device",
+            "tool_calls": [edit("write_file", dest_path="report.md", content="The disk is full.")],
+        },
+        {"text": "report.md is written."},
+    ]
+    answer, _ = run(place, example, turns)
+    assert answer.strip() == "report.md is written."
+    assert (example / "work" / "report.md").exists()
+
+
 @named("review-pull-request")
 def test_a_pull_request_is_reviewed_and_the_clone_stays_as_it_is(
     place: Place, example: Path

@@ -197,3 +197,20 @@ def test_the_default_artifacts_are_indexed_found_and_installed_without_a_network
     seed(second, folder)
     held = [line.split()[0] for line in second.ok("list", "-g")[1:]]
     assert held == [f"local/{name}" for name in names]
+
+
+@pytest.mark.skipif(
+    "TEST_SRCDIR" not in os.environ and not Path(ARTIFACTS, "artifacts-index.json").exists(),
+    reason="only Bazel builds the index",
+)
+def test_the_folder_that_the_build_makes_is_a_release_with_its_index(
+    tmp_path: Path, second: Machine
+) -> None:
+    folder = Path(ARTIFACTS).absolute()
+    built = json.loads((folder / "artifacts-index.json").read_bytes())
+    (release,) = {version["release"] for each in built["artifacts"] for version in each["versions"]}
+    index = tmp_path / "index.json"
+    words = ("--repo", "murmur-nexus/default-artifacts", "--release", release, "-o", str(index))
+    second.ok("index", str(folder), *words)
+    made = json.loads(index.read_bytes())
+    assert {**made, "updated_at": ""} == {**built, "updated_at": ""}
