@@ -21,7 +21,7 @@ may read, from its configuration, which is the user's, or from a variable."""
 
 _EXEC = ("exec", "--json", "--skip-git-repo-check", "-s", "read-only")
 _OFF = ("shell_tool", "unified_exec", "shell_snapshot", "code_mode_host")
-# Tools, other people's instructions and endless patience that later versions brought. A version that
+# Tools, instructions of others and endless patience that later versions brought. A version that
 # does not know one of them says so in a note, where it would not start with an unknown `--disable`.
 _ALSO_OFF = (
     "apps",
