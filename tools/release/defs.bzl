@@ -93,3 +93,31 @@ release_files = rule(
     },
     doc = "<folder>/mur-<version>-linux-<machine> and mur-sandbox-..., built for that machine.",
 )
+
+def _release_native_artifact_impl(ctx):
+    [archive] = ctx.attr.archive[0].files.to_list()
+    output = ctx.actions.declare_file("{}/{}-linux-{}.mur.zip".format(
+        ctx.attr.folder,
+        archive.basename[:-len(".mur.zip")],
+        ctx.attr.machine,
+    ))
+    ctx.actions.run_shell(
+        arguments = [archive.path, output.path],
+        command = "cp \"$1\" \"$2\"",
+        inputs = [archive],
+        outputs = [output],
+    )
+    return [DefaultInfo(files = depset([output]))]
+
+release_native_artifact = rule(
+    implementation = _release_native_artifact_impl,
+    attrs = {
+        "archive": attr.label(cfg = _machine_transition, mandatory = True),
+        "folder": attr.string(mandatory = True),
+        "machine": attr.string(mandatory = True, values = MACHINES.keys()),
+        "_allowlist_function_transition": attr.label(
+            default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
+        ),
+    },
+    doc = "A native artifact built for that machine, as <folder>/<name>-<version>-linux-<machine>.mur.zip.",
+)
