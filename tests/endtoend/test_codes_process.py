@@ -184,6 +184,8 @@ def test_a_session_that_the_harness_lost_is_e_run_036_until_it_is_forgotten(
     assert done.returncode == 0, done.stderr
     (line,) = at.lines("harness_session_forgotten")
     assert (line["harness_session_id"], line["requested_by"]) == (known, "cli")
+    refused = at.run(steps, "--resume", "--resume-mode", "compact")
+    check_refused(Case("E-RUN-037", lambda _: refused, ("process",)), refused)
 
 
 def test_what_is_untested_or_not_a_subscription_is_warned_of_and_traced(at: Harnessed) -> None:

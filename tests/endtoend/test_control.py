@@ -464,3 +464,20 @@ def test_a_capsule_without_control_answers_404_and_records_nothing(
         assert not [line for line in running.trace() if line["event_type"] == "control_refused"]
     finally:
         running.end()
+
+
+def test_w_run_003_names_an_alternate_without_a_key_and_the_launch_goes_on(
+    place: Place, project: Path
+) -> None:
+    made = manifest("http://127.0.0.1:9")
+    made["control"] = {"settings": ["inference.driver"]}
+    del made["lifecycle"]
+    write_manifest(project, made)
+    done = place.mur("run", "--workdir", ".", "--task", "go", cwd=project)
+    assert done.returncode == 0, done.stderr
+    (line,) = [each for each in done.stderr.splitlines() if "warning[W-RUN-003]" in each]
+    assert all(fact in line for fact in ("other", "local/driver-openai@0.1.0", "CARD_TOKEN"))
+    root = place.home / ".murmur" / "records" / str(project.resolve())[1:]
+    started = read_trace(next(root.iterdir()))[0]
+    available = {each["name"]: each["available"] for each in started["inference_choices"]}
+    assert available == {"primary": True, "other": False}

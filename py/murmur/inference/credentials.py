@@ -63,11 +63,15 @@ class Credential(KeySource, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """The credential of one entry (None: keyless) and what the launch warns about."""
+    """The credential of one entry (None: keyless) and what the launch warns about.
+
+    `missing` names the variable of a key that is held nowhere, where that is allowed.
+    """
 
     credential: Credential | None
     source: Source
     warnings: tuple[Diagnostic, ...] = ()
+    missing: str | None = None
 
 
 def ignore(change: CredentialChange) -> None:
@@ -107,12 +111,15 @@ class FixedCredential:
 class StoredCredential:
     """`credentials.NAME` of the global config, re-read when the file changes.
 
-    Removing or breaking the entry keeps the last key; each such state is reported once.
+    Removing or breaking the entry keeps the last key; each such state is reported once. One that
+    never was there is waited for: until it is, there is no key.
     """
 
     source: Source = "config"
 
-    def __init__(self, secret: Secret, name: str, config: Path, stamp: _Stamp | None) -> None:
+    def __init__(
+        self, secret: Secret | None, name: str, config: Path, stamp: _Stamp | None
+    ) -> None:
         self._secret = secret
         self._name = name
         self._config = config
@@ -125,14 +132,22 @@ class StoredCredential:
         return f"credentials.{self._name} in {self._config}"
 
     def current(self) -> Secret:
-        """The key as the file holds it now; inode, size and times tell whether to read it."""
+        """The key as the file holds it now; inode, size and times tell whether to read it.
+
+        Raises CredentialUnavailable.
+        """
         if _stamp(self._config) != self._stamp:
             self._load("file_changed")
-        return self._secret
+        return self._held()
 
     def reread(self) -> Secret:
-        """The key after reading the file whatever its times say."""
+        """The key after reading the file whatever its times say. Raises CredentialUnavailable."""
         self._load("rejection")
+        return self._held()
+
+    def _held(self) -> Secret:
+        if self._secret is None:
+            raise CredentialUnavailable(self._name)
         return self._secret
 
     def rejected(self, *, retried: bool) -> None:
@@ -214,12 +229,14 @@ def resolve_key(
     field: str,
     config: Path,
     environ: Mapping[str, str],
+    may_be_missing: bool = False,
 ) -> Resolved:
     """The key of one `gateway:` block, at staging, before any session directory exists.
 
     `at` names the manifest and `field` the dotted field for messages. Raises E-CAP-018 when there
     is neither key nor `keyless`, and E-MAN-003 for a reference held nowhere or a key that no header
-    can carry. Warns W-SEC-027 for a key read once and W-SEC-028 for a config others may read.
+    can carry. With `may_be_missing`, a reference held nowhere is a key that comes later. Warns
+    W-SEC-027 for a key read once and W-SEC-028 for a config others may read.
     """
     if gateway.keyless:
         return Resolved(None, "keyless")
@@ -240,6 +257,8 @@ def resolve_key(
     if found == "unparseable" and not environ.get(name):
         reason = f"credentials.{name} in {config} holds no value that can be sent in a header"
         raise error("E-MAN-003", at=at, field=field, reason=reason, hint=_store(name))
+    if not environ.get(name, "").strip() and may_be_missing:
+        return Resolved(StoredCredential(None, name, config, stamp), "config", missing=name)
     if not environ.get(name, "").strip():
         reason = (
             f"{artifact} needs {name}, and neither credentials.{name} in {config} nor the "

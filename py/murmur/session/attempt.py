@@ -3,7 +3,7 @@
 import dataclasses
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from murmur.core.diagnostics import MurmurError
 from murmur.core.tasks import TaskFrame, TaskState, TextFrame, ThinkingFrame
@@ -11,6 +11,9 @@ from murmur.guest.client import Ask
 from murmur.inference.reply import TurnFailure
 from murmur.inference.spend import SpendRefused
 from murmur.session.history import History
+
+KILLED: Final = "task canceled; the harness was killed and its session may not resume cleanly"
+"""How a task ended that was cancelled, and whose harness did not stop by itself."""
 
 
 @dataclasses.dataclass(slots=True)

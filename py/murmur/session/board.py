@@ -280,6 +280,14 @@ class Board:
             self._end(held, state, text, response)
             return True
 
+    def reword(self, task_id: str, text: str) -> None:
+        """Another status text for a task that was cancelled, once it is known how that went.
+
+        Streams have been told its end already, in the words of then.
+        """
+        with self._lock:
+            self._update(self._find(task_id), status_text=text)
+
     def cancelled(self, task_id: str) -> threading.Event:
         with self._lock:
             return self._find(task_id).cancelled

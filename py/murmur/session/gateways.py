@@ -7,7 +7,7 @@ this process and reach guests never.
 import dataclasses
 from collections.abc import Mapping
 
-from murmur.core.diagnostics import Diagnostic, MurmurError, error
+from murmur.core.diagnostics import Diagnostic, MurmurError, error, warning
 from murmur.inference.credentials import (
     Credential,
     InjectedCredential,
@@ -27,6 +27,7 @@ from murmur.manifest.capsule import ArtifactEntry, Capsule, LoadedCapsule
 from murmur.manifest.checks import drivers_of
 from murmur.manifest.document import Path
 from murmur.manifest.endpoint import parse_endpoint
+from murmur.manifest.inference import Alternate
 from murmur.manifest.lowering import dotted
 from murmur.session.launch import Launch
 from murmur.session.prepare import Prepared
@@ -114,6 +115,7 @@ def _resolve(
             key=injected,
         )
         return EntryGateway(entry.name, target, injected, injected.source, metered), ()
+    alternates = _alternates_of(prepared.capsule, entry)
     resolved = resolve_key(
         entry.gateway,
         artifact=entry.label,
@@ -121,7 +123,20 @@ def _resolve(
         field=dotted(field),
         config=launch.home.config,
         environ=launch.environ,
+        may_be_missing=bool(alternates) and not metered,
     )
+    told = list(resolved.warnings)
+    if resolved.missing is not None:
+        told += [
+            warning(
+                "W-RUN-003",
+                choice=each.name,
+                driver=entry.label,
+                model=each.model,
+                variable=resolved.missing,
+            )
+            for each in alternates
+        ]
     target = GatewayTarget(
         endpoint=parse_endpoint(entry.gateway.endpoint),
         header=auth.header,
@@ -130,8 +145,14 @@ def _resolve(
     )
     return (
         EntryGateway(entry.name, target, resolved.credential, resolved.source, metered),
-        resolved.warnings,
+        tuple(told),
     )
+
+
+def _alternates_of(capsule: Capsule, entry: ArtifactEntry) -> list[Alternate]:
+    """The alternates that the entry's driver serves."""
+    declared = capsule.inference.alternates if capsule.inference is not None else ()
+    return [each for each in declared if each.driver.artifact == entry.name]
 
 
 def _injected(capsule: Capsule, entry: ArtifactEntry) -> InjectedCredential | None:
@@ -153,6 +174,8 @@ def foresee_keys(
     for index, entry in enumerate(loaded.capsule.artifacts):
         if entry.gateway is None or _injected(loaded.capsule, entry) is not None:
             continue
+        primary = loaded.capsule.driver_entry
+        may_be_missing = entry != primary and bool(_alternates_of(loaded.capsule, entry))
         field: Path = ("artifacts", index, "gateway", "api_key")
         try:
             resolved = resolve_key(
@@ -162,6 +185,7 @@ def foresee_keys(
                 field=dotted(field),
                 config=launch.home.config,
                 environ=launch.environ,
+                may_be_missing=may_be_missing,
             )
         except MurmurError as refused:
             refusals.append(refused)

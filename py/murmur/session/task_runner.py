@@ -16,6 +16,7 @@ from murmur.guest.client import InputRefused
 from murmur.inference.payload import cache_key
 from murmur.manifest.capsule import Capsule
 from murmur.session.attempt import (
+    KILLED,
     Attempt,
     Ending,
     Interrupted,
@@ -102,7 +103,9 @@ class TaskRunner:
                 self.hooks.end()
         self._take_task_away()
         state = TaskState.FAILED if ending.status == "canceled" else ending.state
-        self.board.finish(task.id, state, ending.said, response=ending.response)
+        finished = self.board.finish(task.id, state, ending.said, response=ending.response)
+        if not finished and ending.said == KILLED:
+            self.board.reword(task.id, KILLED)
         return ending
 
     def _attempts(self, task: Task) -> tuple[Ending, Course]:

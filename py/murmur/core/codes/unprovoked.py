@@ -6,7 +6,8 @@ that no issue describes yet go by their own name.
 
 from typing import Final
 
-_HOSTS: Final = "WASM hosts, gateway, inference, and the drivers"
+# Above WIT level 3: spec/artifacts.md 13.7.
+_NEEDS: Final = "Process drivers that say what their harness needs of the host"
 _SESSIONS: Final = "Sessions: staging to teardown, the agent loop, shell, hooks, plans, memory"
 _MANIFEST: Final = "The manifest, every diagnostic, --explain-scope and doctor"
 _FORMATIONS: Final = "Formations"
@@ -15,7 +16,7 @@ _SCAFFOLDING: Final = "Scaffolding capsules and formations"
 _DELEGATION: Final = "Delegation"
 
 UNPROVOKED: Final[dict[str, str]] = {
-    "E-CAP-021": _HOSTS,
+    "E-CAP-021": _NEEDS,
     "E-CFG-001": _SCAFFOLDING,
     "E-DEPLOY-001": _DEPLOYMENT,
     "E-DEPLOY-003": _DEPLOYMENT,
@@ -32,7 +33,6 @@ UNPROVOKED: Final[dict[str, str]] = {
     "E-ROS-006": _FORMATIONS,
     "E-ROS-007": _FORMATIONS,
     "E-RUN-020": _DELEGATION,
-    "E-RUN-030": _HOSTS,
     "E-RUN-044": _FORMATIONS,
     "E-RUN-045": _FORMATIONS,
     "E-RUN-046": _FORMATIONS,
@@ -40,7 +40,6 @@ UNPROVOKED: Final[dict[str, str]] = {
     "W-DEPLOY-001": _DEPLOYMENT,
     "W-DEPLOY-002": _DEPLOYMENT,
     "W-ROS-001": _FORMATIONS,
-    "W-RUN-003": _HOSTS,
     "W-RUN-007": _FORMATIONS,
     "W-RUN-008": _FORMATIONS,
 }

@@ -15,6 +15,7 @@ from murmur.core.ids import new_id
 from murmur.core.safefs import Root
 from murmur.inference.spend import SpendMeter, SpendRefused
 from murmur.session.attempt import (
+    KILLED,
     Attempt,
     Ending,
     canceled,
@@ -60,7 +61,6 @@ _HINTS: Final[Mapping[str, str]] = {
     "harness-error": "the trace says what it did last",
     "other": "the trace says what it did last",
 }
-KILLED: Final = "task canceled; the harness was killed and its session may not resume cleanly"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
