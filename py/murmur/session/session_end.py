@@ -15,7 +15,7 @@ from murmur.trace.writer import TraceWriter
 
 def session_ms(staged: Staged) -> int:
     """Milliseconds since the session began."""
-    return max(0, time.time_ns() // 1_000_000 - staged.started_at)
+    return int((time.monotonic() - staged.began) * 1000)
 
 
 def close_commands(commands: Commands | None, staged: Staged) -> None:

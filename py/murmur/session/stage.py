@@ -67,7 +67,8 @@ class Staged:
     """A session that is ready to be launched.
 
     `limits` are the primary driver choice's; `alternate_limits` those of the others by name.
-    `started_at` is Unix milliseconds; `scratch` holds compiled forms that the cache did not keep;
+    `started_at` is Unix milliseconds and `began` the same moment by the monotonic clock, which a
+    session's length is read from. `scratch` holds compiled forms that the cache did not keep;
     `script` is the program of a script capsule, None for an agent, and `harness` what a process
     driver runs; `hook_folders` and the durable stores of `state` are held until it is discarded.
     """
@@ -75,6 +76,7 @@ class Staged:
     prepared: Prepared
     session_id: str
     started_at: int
+    began: float
     scratch: Scratch
     directories: Directories
     artifacts: Mapping[str, StagedArtifact]
@@ -174,12 +176,14 @@ def _stage(prepared: Prepared, guests: Guests, undo: contextlib.ExitStack) -> St
         task = None if launch.flags.task is None else task_text(launch.flags.task)
         state = open_state_stores(launch.home, prepared.capsule)
         sweep_dead_sessions(launch.home)
-        session_id, started_at = new_id("ses"), time.time_ns() // 1_000_000
+        session_id, began = new_id("ses"), time.monotonic()
+        started_at = time.time_ns() // 1_000_000
         directories = create_directories(launch.home, prepared.place, session_id)
         staged = Staged(
             prepared=prepared,
             session_id=session_id,
             started_at=started_at,
+            began=began,
             scratch=scratch,
             directories=directories,
             artifacts=artifacts,

@@ -159,6 +159,7 @@ class Rig:
             task=task,
             session_id="ses_1",
             started_at=0,
+            began=0.0,
             directories=SimpleNamespace(records=self.folder, records_root=self.records),
             prepared=SimpleNamespace(
                 lifecycle=SimpleNamespace(task_acceptance=acceptance, after_task=after),
