@@ -135,6 +135,7 @@ def test_a_tools_schema_says_itself_what_the_tool_writes(name: str) -> None:
     schema = parse_artifact_manifest(manifest_of(name)).parameters
 
     assert read_declarations(schema).unjudged() == [], "W-SEC-018 would be printed"
+    assert isinstance(schema["required"], list) and isinstance(schema["properties"], dict)
     assert set(schema["required"]) <= set(schema["properties"])
 
 

@@ -22,7 +22,7 @@ input_schema:
       description: "What comes back."
   murmur-destinations: []
 """
-_CONTRACT = "binding: all\nexecution_mode: blocking\ncommit_policy: none\n"
+_CONTRACT = "execution_mode: blocking\ncommit_policy: none\n"
 
 _BUILD = """\
 ```
