@@ -111,7 +111,12 @@ def test_policy_hooks_refuse_writes_to_protected_paths_and_nothing_else(
     assert shell["target"].endswith("/bash") and "tests/a is protected" in shell["reason"]
     assert (tool["event"], tool["target"]) == ("on-tool-call", "tool-editor")
     assert [line["tool_name"] for line in ran.lines("tool_call")] == ["tool-editor", "bash"]
-    assert sorted(path.name for path in (project / "work").iterdir()) == ["c", "d", "tests"]
+    assert sorted(path.name for path in (project / "work").iterdir()) == [
+        ".tool-editor",
+        "c",
+        "d",
+        "tests",
+    ]
     assert list((project / "work" / "tests").iterdir()) == []
     assert ran.lines("hook_dispatch_error") == []
 
