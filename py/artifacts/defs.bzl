@@ -65,6 +65,7 @@ def python_artifact(
         name = module,
         srcs = [source for source in sources if source != module + "/component.py"],
         imports = ["."],
+        visibility = ["//tests:__subpackages__"],
         deps = deps,
     )
     murmur_test(

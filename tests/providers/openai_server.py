@@ -98,6 +98,8 @@ def _response(turn: Turn, request: SeenRequest) -> Event:
     size = len(request.body.get("input", ()))
     for call_id, name, arguments in calls_of(turn, size, "call_"):
         call = {"type": "function_call", "id": f"fc_{call_id}", "call_id": call_id, "name": name}
+        if "namespace" in turn:
+            call["namespace"] = turn["namespace"]
         output.append({**call, "arguments": arguments, "status": "completed"})
     status = turn.get("stop", "completed")
     reason = {"reason": "max_output_tokens"} if status == "incomplete" else None

@@ -6,6 +6,7 @@ A turn of a script is a mapping with any of
 |---|---|
 | `text`, `thinking` | what the model says, streamed in pieces |
 | `tool_calls` | list of `{name, input, id?}`; `arguments` instead of `input` is sent as raw text |
+| `namespace` | Responses: which group of tools the calls are of, as an MCP server's are |
 | `stop` | the provider's own stop signal; None leaves it out; by default what the turn amounts to |
 | `usage` | the provider's own usage object |
 | `piece` | characters a delta (default 5) |
