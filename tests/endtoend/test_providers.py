@@ -173,6 +173,8 @@ def test_a_key_replaced_in_the_config_while_a_capsule_runs_reaches_the_next_requ
 ) -> None:
     """The provider stops to accept the first key between two turns."""
     new_key = "sk-test-0000aaaa1111bbbb"
+    config = place.home / ".murmur" / "config.yaml"
+    before = config.read_bytes() if config.exists() else None
 
     def second(request: object) -> Mapping[str, Any]:
         return SCRIPT[1]
@@ -190,7 +192,9 @@ def test_a_key_replaced_in_the_config_while_a_capsule_runs_reaches_the_next_requ
             write_manifest(project, MOONSHOT.manifest(server.url, "${ROTATED_KEY}"))
             status, trace, said = traced(place, project)
     finally:
-        place.mur("config", "unset", "-g", "credentials.ROTATED_KEY", cwd=project)
+        config.unlink()
+        if before is not None:
+            config.write_bytes(before)
     assert status == 0, said
     sent = [request.headers["authorization"] for request in server.requests]
     assert sent == [f"Bearer {KEY}", f"Bearer {new_key}"]
