@@ -270,3 +270,27 @@ def test_a_cancel_interrupts_the_harness_as_its_driver_says(
 def test_the_card_says_that_the_harness_streams(running: Running) -> None:
     card = httpx.get(f"{running.url}/.well-known/agent-card.json", timeout=10).json()
     assert card["capabilities"]["streaming"] is True
+
+
+def test_the_scope_report_says_before_a_launch_what_the_session_records(
+    at: Harnessed, running: Running
+) -> None:
+    done = at.place.mur(
+        "run",
+        *("--explain-scope", "--json", "--workdir", "w"),
+        cwd=at.project,
+        environ=at.environ(),
+    )
+    assert done.returncode == 0, done.stderr
+    foreseen = json.loads(done.stdout)
+    recorded = running.trace()[0]["effective_grants"]
+    assert foreseen.keys() == recorded.keys()
+    for key in ("harness_paths", "routes", "images", "network_allow", "host_paths", "env_allow"):
+        assert foreseen[key] == recorded[key], key
+    (login,) = foreseen["harness_paths"]
+    assert (login["path"], login["access"]) == (str(at.login.resolve()), "read-write")
+    present = {route["route"]: route for route in foreseen["routes"] if route["present"]}
+    assert present["process-harness"]["under_class"] and present["harness-tools"]["under_class"]
+    assert foreseen["images"]["keep_applies"] is False
+    page = at.place.home / ".murmur" / "sessions" / running.ready["session_id"] / "runtime"
+    assert "Harness: Stand-in (local/stand-in-driver@0.1.0)" in (page / "MURMUR.md").read_text()

@@ -10,7 +10,13 @@ from murmur.doctor.checklist import check_artifacts
 from murmur.doctor.closure import Shelves, spawn_closure
 from murmur.doctor.environment import references, requirements
 from murmur.doctor.findings import Findings, would_refuse
-from murmur.doctor.granted import door_line, install_block, preopens_block, read_only_block
+from murmur.doctor.granted import (
+    door_line,
+    harness_block,
+    install_block,
+    preopens_block,
+    read_only_block,
+)
 from murmur.doctor.host import landlock_block, memory_block, namespaces_block
 from murmur.doctor.installed import old_layout
 from murmur.doctor.model_limits import limits_block
@@ -121,6 +127,7 @@ class _Report:
             preopens_block(capsule),
             read_only_block(explained.report),
             install_block(explained.report),
+            *filter(None, (harness_block(explained.report),)),
             memory_block(resources.cgroup_memory_bytes, containment.reading.linux),
             [door_line(capsule), *self._exposed()],
             home,

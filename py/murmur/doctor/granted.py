@@ -5,7 +5,7 @@ from murmur.manifest.capsule import ArtifactEntry, Capsule
 from murmur.manifest.grants import FilesystemGrant
 from murmur.manifest.segments import check_scope
 from murmur.session.scope.model import ScopeReport
-from murmur.session.scope.text import install_lines, read_only_lines
+from murmur.session.scope.text import harness_lines, install_lines, read_only_lines
 
 WHOLE = "the whole accessible workdir"
 SUBTREE = "one subtree of the accessible workdir"
@@ -43,6 +43,12 @@ def _folder(entry: ArtifactEntry, own: FilesystemGrant | None, ceiling: str | No
 def read_only_block(report: ScopeReport) -> list[str]:
     """In the words of `mur run --explain-scope`."""
     return ["Read-only paths", *read_only_lines(report)]
+
+
+def harness_block(report: ScopeReport) -> list[str]:
+    """In the words of `mur run --explain-scope`; nothing for a capsule without a harness."""
+    lines = harness_lines(report)
+    return ["Harness grant", *lines] if lines else []
 
 
 def install_block(report: ScopeReport) -> list[str]:

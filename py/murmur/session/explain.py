@@ -25,6 +25,7 @@ from murmur.sandbox.widening import UnusableGrant
 from murmur.session.containment import Containment, read_containment, search_of
 from murmur.session.demands import unusable_grant
 from murmur.session.directories import WorkPlace, check_workdir, holds_home, work_place
+from murmur.session.floors import can_start_commands
 from murmur.session.gateways import foresee_keys
 from murmur.session.grants import Shapes, capsule_rules, check_shapes
 from murmur.session.guest_lockdown import find_guest_lockdown
@@ -95,7 +96,7 @@ def explain_examined(examined: Examined, shapes: Shapes, place: WorkPlace) -> Ex
     preview = preview_bounds(capsule, examined.config, str(place.work_folder(SESSION_ID)))
     report = scope_report(
         subject,
-        subject.foreseen() if capsule.capabilities.shell_allow else None,
+        subject.foreseen() if can_start_commands(capsule) else None,
         foreseen_guests(containment.reading, lockdown),
         preview.bounds,
     )

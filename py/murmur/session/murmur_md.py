@@ -17,7 +17,8 @@ _LONGEST: Final = 200
 class PageFacts:
     """What the page says. `context_budget` is in tokens; `url` is empty until the door is bound.
 
-    `hosts` are the `network.allow` entries that bind commands; None where nothing does.
+    `hosts` are the `network.allow` entries that bind commands; None where nothing does. `harness`
+    names what runs the model where the runtime does not.
     """
 
     product_version: str
@@ -38,6 +39,7 @@ class PageFacts:
     hosts: Sequence[str] | None = ()
     notes: Sequence[str] = ()
     bound_skill: Tool | None = None
+    harness: str | None = None
 
 
 def plain(description: str) -> str:
@@ -86,7 +88,13 @@ def _identity(facts: PageFacts) -> str:
 
 
 def _capsule(facts: PageFacts) -> str:
-    lines = [f"- Model: {facts.model or '(none)'}", f"- Work folder: {facts.workdir}"]
+    nobody = "(none)" if facts.harness is None else "(the harness's own choice)"
+    lines = [f"- Model: {facts.model or nobody}", f"- Work folder: {facts.workdir}"]
+    if facts.harness is not None:
+        lines.append(
+            f"- Harness: {plain(facts.harness)}; it runs the model, holds the conversation, and is "
+            "contained as commands are"
+        )
     if facts.context_budget is not None:
         state = "configured" if facts.compaction_configured else "not configured"
         lines.append(f"- Context budget: {facts.context_budget} tokens (compaction {state})")

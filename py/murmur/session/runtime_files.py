@@ -156,6 +156,9 @@ def write_page(staged: "Staged", url: str) -> None:
         shell=capsule.capabilities.shell_allow,
         hosts=_hosts(staged),
         notes=staged.containment.notes,
+        harness=None
+        if staged.harness is None
+        else f"{staged.harness.description.harness} ({staged.harness.driver.label})",
     )
     page = render_page(facts).encode("utf-8")
     directories.runtime_root.write_atomic("runtime/MURMUR.md", page, _PUBLIC)

@@ -8,15 +8,13 @@ alone. It starts no program but itself and the interpreter of a script that it i
 
 import dataclasses
 import os
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from murmur.core.config import HostPath
 from murmur.sandbox.binaries import inside, script_interpreter, shebang
 from murmur.sandbox.policy import Demands
 from murmur.sandbox.session import open_session
 from murmur.session.command_policy import session_policy
-from murmur.session.demands import command_demands
+from murmur.session.demands import command_demands, harness_paths
 from murmur.session.egress import open_egress
 from murmur.session.harness.load import LoadedHarness
 from murmur.session.stage import Staged
@@ -55,28 +53,12 @@ def harness_environment(staged: Staged, loaded: LoadedHarness) -> dict[str, str]
     }
 
 
-def with_runtime_dir(staged: Staged, env: Mapping[str, str]) -> dict[str, str]:
-    return {**env, "MURMUR_RUNTIME_DIR": str(staged.directories.visible_runtime)}
-
-
-def harness_paths(staged_home: str, declared: tuple[HostPath, ...]) -> tuple[HostPath, ...]:
-    """The declared paths, `~/` standing for the operator's home."""
-    return tuple(
-        HostPath(os.path.join(staged_home, each.path[2:]), each.access)
-        if each.path.startswith("~/")
-        else each
-        for each in declared
-    )
-
-
 def _demands(staged: Staged, loaded: LoadedHarness) -> Demands:
     """Those of commands, without their programs, and with the harness's own."""
     launch = staged.prepared.launch
     common = command_demands(
         staged.capsule, staged.containment, staged.prepared.config, launch.home, ()
     )
-    granted = staged.capsule.capabilities.harness
-    declared = tuple(HostPath(e.path, e.access) for e in granted.paths) if granted else ()
     own = (str(launch.home.root.parent), str(launch.home.root), str(staged.directories.work))
     return dataclasses.replace(
         common,
@@ -84,7 +66,7 @@ def _demands(staged: Staged, loaded: LoadedHarness) -> Demands:
         interpreter_runtime=(),
         staged_runtime=(),
         workdir_exec=False,
-        host_paths=harness_paths(common.home, declared),
+        host_paths=harness_paths(staged.capsule, launch.home),
         natives=programs(loaded.binary),
         readable=(
             os.path.realpath(staged.directories.runtime / HARNESS),

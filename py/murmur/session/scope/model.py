@@ -211,7 +211,7 @@ class TempDirectory:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ScopeReport:
-    """The whole report."""
+    """The whole report. `harness_paths`, this project's own, are there where there is a harness."""
 
     declared_containment: Class
     achieved_containment: Class
@@ -246,6 +246,7 @@ class ScopeReport:
     pinned_programs: tuple[PinnedProgram, ...]
     name_resolution: tuple[str, ...]
     host_paths: tuple[HostPath, ...]
+    harness_paths: tuple[HostPath, ...] | None = dataclasses.field(metadata={OPTIONAL: True})
     exports_files: FileExport | None
     peer_files: PeerFileExport | None
     peer_tasks: bool

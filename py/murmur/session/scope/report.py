@@ -6,7 +6,7 @@ one launch are equal, key by key. spec/containment.md 6; spec/sessions.md 2.
 
 import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -19,8 +19,9 @@ from murmur.read_only.interpreters import advisory_for
 from murmur.sandbox.needs import ToolProgram
 from murmur.sandbox.policy import Demands, Foreseen, foresee
 from murmur.sandbox.probe import MECHANISMS
+from murmur.sandbox.widening import HostPathGrant, host_path_grants
 from murmur.session.containment import Containment
-from murmur.session.demands import command_demands
+from murmur.session.demands import command_demands, harness_paths
 from murmur.session.directories import WorkPlace, records_name
 from murmur.session.entrypoints import DEFAULT_PATH
 from murmur.session.grants import state_stores
@@ -138,7 +139,8 @@ def scope_report(
         declared_needs=_needs(seen),
         pinned_programs=_programs(seen),
         name_resolution=seen.name_resolution if seen else (),
-        host_paths=_host_paths(seen),
+        host_paths=_host_paths(seen.host_paths) if seen is not None else (),
+        harness_paths=_harness_paths(subject),
         exports_files=_file_export(exports.files),
         peer_files=_peer_file_export(exports.peer_files),
         peer_tasks=exports.peer_tasks is not None and exports.peer_tasks.accept,
@@ -226,14 +228,28 @@ def _programs(seen: Foreseen | None) -> tuple[model.PinnedProgram, ...]:
     )
 
 
-def _host_paths(seen: Foreseen | None) -> tuple[model.HostPath, ...]:
-    if seen is None:
-        return ()
+def _host_paths(granted: Iterable[HostPathGrant]) -> tuple[model.HostPath, ...]:
     return tuple(
         model.HostPath(
             each.path, each.declared, each.access, each.mechanism, each.credential_location
         )
-        for each in seen.host_paths
+        for each in granted
+    )
+
+
+def _harness_paths(subject: Subject) -> tuple[model.HostPath, ...] | None:
+    """What the harness of a process capsule is granted, by the same checks as `host_paths`."""
+    inference, home = subject.capsule.inference, subject.home
+    if inference is None or inference.transport != "process":
+        return None
+    return _host_paths(
+        host_path_grants(
+            harness_paths(subject.capsule, home),
+            subject.containment.tier,
+            subject.writable,
+            str(home.root),
+            str(home.root.parent),
+        )
     )
 
 

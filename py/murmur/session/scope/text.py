@@ -139,6 +139,7 @@ def _grants(report: ScopeReport) -> list[str]:
         *_list("trust store", map(_directory, report.trust_store)),
         *_list("name resolution", report.name_resolution),
         *_list("host paths", map(_host_path, report.host_paths)),
+        *harness_lines(report),
         *_list(
             "declared needs", (f"{each.artifact}: {each.path}" for each in report.declared_needs)
         ),
@@ -149,6 +150,13 @@ def _grants(report: ScopeReport) -> list[str]:
         *read_only_lines(report),
         *install_lines(report),
     ]
+
+
+def harness_lines(report: ScopeReport) -> list[str]:
+    """What the harness reaches of the host, beside its program; nothing where there is none."""
+    if report.harness_paths is None:
+        return []
+    return _list("harness paths", map(_host_path, report.harness_paths))
 
 
 def _derived(report: ScopeReport) -> list[str]:
