@@ -192,8 +192,9 @@ def test_a_key_replaced_in_the_config_while_a_capsule_runs_reaches_the_next_requ
             write_manifest(project, MOONSHOT.manifest(server.url, "${ROTATED_KEY}"))
             status, trace, said = traced(place, project)
     finally:
-        config.unlink()
-        if before is not None:
+        if before is None:
+            config.unlink()
+        else:
             config.write_bytes(before)
     assert status == 0, said
     sent = [request.headers["authorization"] for request in server.requests]
