@@ -129,6 +129,7 @@ def test_git_works_contained_and_runs_nothing_that_the_repository_names(agent: A
         _git("commit", message="second"),
         _git("symbol_history", symbol_id="m.py::one"),
         _git("branch", subcommand="create", name="side", ref="HEAD~1"),
+        _git("create_worktree", dest="kept/x", branch="y"),
         _git("create_worktree", dest="trees/x", branch="x"),
         _git("merge", branch="side"),
         _git("tag", subcommand="create", name="v1", message="one"),
@@ -137,7 +138,7 @@ def test_git_works_contained_and_runs_nothing_that_the_repository_names(agent: A
         _git("checkout", ref="--help"),
         _git("commit", message="third"),
         ("tool-git", {"operation": "status", "repo": "none"}),
-        capabilities=GIT,
+        capabilities={**GIT, "filesystem": {"read_only": ["kept"]}},
         entries=AUTHOR,
     )
 
@@ -148,6 +149,9 @@ def test_git_works_contained_and_runs_nothing_that_the_repository_names(agent: A
     assert (agent.work / "trees/x/m.py").read_text() == "def one():\n    return 2\n"
     kinds = [each["error_kind"] for each in answers[11:]]
     assert kinds == ["invalid_input", "nothing_to_commit", "not_a_repository"]
+    denied = [line for line in agent.trace() if line["event_type"] == "protected_path_denied"]
+    assert [line["path"] for line in denied] == ["kept/x"], "nothing of it ran"
+    assert "W-SEC-018" not in agent.complaint
     effects = [line.get("state_effect") for line in agent.trace() if "state_effect" in line]
     assert effects[:4] == ["read", "read", "mutate", "mutate"]
 
