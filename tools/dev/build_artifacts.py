@@ -5,8 +5,9 @@
 
 Each goes to $MURMUR_DEV (default /tmp/murdev)/artifacts/<name>/ with murmur.yaml and capsule.wasm,
 or skill.md. What it consists of is read from the BUILD.bazel files, which are Python enough for it.
-Needs an interpreter that has componentize-py and spin-sdk. An artifact whose sources are older than
-its component is left alone. With --pack, `mur build` also makes its .mur.zip in FOLDER.
+Needs an interpreter that has componentize-py and spin-sdk. An artifact is left alone when its
+sources and tools/wasm are older than its component. With --pack, `mur build` also makes its
+.mur.zip in FOLDER.
 """
 
 from __future__ import annotations
@@ -95,7 +96,8 @@ def build(artifact: dict[str, Any], package: Package, out: Path, *, force: bool)
     for label in artifact.get("shared", []):
         files += sources(label, package)
     component = folder / "capsule.wasm"
-    newest = max(path.stat().st_mtime for path in [*files, ARTIFACTS / "wit" / "worlds.wit"])
+    made_by = [*ROOT.glob("tools/wasm/*.py"), ARTIFACTS / "wit" / "worlds.wit"]
+    newest = max(path.stat().st_mtime for path in [*files, *made_by])
     if not force and component.exists() and component.stat().st_mtime >= newest:
         print(f"{folder} is up to date")
         return

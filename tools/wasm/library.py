@@ -49,12 +49,13 @@ _COMPILERS = {
 class Reduced:
     """The library without what is not reached: its sections, and what of its memory they tell.
 
-    `unread` are stretches (first, past) that nothing refers to any more, `exported` the addresses
-    of its data by name; both count from the library's memory on.
+    `unread` are stretches (first, past) that nothing refers to any more, `texts` what documents
+    methods, `exported` the addresses of its data by name; all count from its memory on.
     """
 
     sections: list[Section]
     unread: list[tuple[int, int]]
+    texts: list[tuple[int, int]]
     exported: Mapping[str, int]
 
 
@@ -93,14 +94,14 @@ def reduce(module: Sequence[Section], uses: Iterable[Import], imported: Collecti
     gone = dropped - reached | refusing
     relocated = rodata.relocations(whole.pop(index[_RELOCATE]))
     addresses, inner = _addresses(by_id[binary.GLOBALS], exports, len(globals_))
+    others = [body for at, body in whole.items() if at not in gone]
+    known = {*addresses.values(), *inner}
     return Reduced(
         [code if part.id == binary.CODE else part for part in parts],
         rodata.unread(
-            [body for at, body in whole.items() if at in gone],
-            [body for at, body in whole.items() if at not in gone],
-            relocated,
-            {*addresses.values(), *inner},
+            [whole[at] for at in sorted(gone) if at in whole], others, relocated.data, known
         ),
+        rodata.documentation(relocated, known.union(*map(rodata.taken, whole.values()))),
         addresses,
     )
 

@@ -1,8 +1,9 @@
 """The constants of libpython that nothing left in a component reads: they are filled with zeros.
 
-Two kinds. The standard library's frozen modules, which only importing reads: their table says where
-they are, and a module without its code is one that importing refuses. And what the native modules
-left out (`spans.py`) refer to and nobody else, as the tables of East Asian encodings.
+Three kinds. The standard library's frozen modules, which only importing reads: their table says
+where they are, and a module without its code is one that importing refuses. The documentation of
+built-in methods. And what the native modules left out (`spans.py`) refer to and nobody else, as the
+tables of East Asian encodings.
 
 The linker writes an address in full length, five bytes, wherever code takes one, and what stands
 in data is written by one function at the start of every instance, so each reference is known. What
@@ -14,6 +15,7 @@ another text.
 from __future__ import annotations
 
 import bisect
+import dataclasses
 import re
 import struct
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -38,34 +40,82 @@ def taken(body: bytes) -> set[int]:
     return {address for address in found if address < _LARGE}
 
 
-def relocations(body: bytes) -> list[tuple[int, int]]:
-    """(place, address) for each address that `__wasm_apply_data_relocs` writes into data."""
-    found = []
+@dataclasses.dataclass(frozen=True, slots=True)
+class Relocations:
+    """What is written into the library's data at the start of an instance.
+
+    `data` are (place, address) for each address in that data, `functions` the places where
+    something else is written: pointers to functions, and what other libraries hold.
+    """
+
+    data: list[tuple[int, int]]
+    functions: set[int]
+
+
+def relocations(body: bytes) -> Relocations:
+    """What `__wasm_apply_data_relocs` writes. Raises `Unreadable` when it does anything else."""
+    data = []
+    functions = set()
     at = 1
     while body[at] == 0x41:  # i32.const place; global.get; i32.add; the value; i32.store
         place, at = signed(body, at + 1)
         if body[at : at + 3] != _MEMORY_BASE + b"\x6a" or body[at + 3] != 0x23:
             raise Unreadable(f"its libpython relocates {place:#x} in another way")
-        value_of = body[at + 3 : at + 5]
+        is_data = body[at + 3 : at + 5] == _MEMORY_BASE
         _, at = unsigned(body, at + 4)
+        address = 0
         if body[at] == 0x41:  # i32.const; i32.add
             address, at = signed(body, at + 1)
             at += 1
-            if value_of == _MEMORY_BASE:
-                found.append((place, address))
+        if is_data:
+            data.append((place, address))
+        else:
+            functions.add(place)
         if body[at] != 0x36:
             raise Unreadable(f"its libpython relocates {place:#x} in another way")
-        for _ in range(2):
-            _, at = unsigned(body, at + 1) if body[at] == 0x36 else unsigned(body, at)
+        _, at = unsigned(body, at + 1)  # the alignment
+        _, at = unsigned(body, at)  # the offset
     if body[at:] != b"\x0b":
         raise Unreadable("its libpython relocates more than data")
-    return found
+    return Relocations(data, functions)
+
+
+def documentation(relocated: Relocations, others: Collection[int]) -> list[tuple[int, int]]:
+    """Texts that only tables of methods and attributes name as documentation.
+
+    Each is an address and the next one that is known, where the text may go on as another. An entry
+    of those tables is a name, a function, a word, and the text; `others` are addresses that are
+    known otherwise.
+    """
+    addresses = dict(relocated.data)
+    entries = {
+        place + 12
+        for place in addresses
+        if place + 4 in relocated.functions and place + 12 in addresses
+    }
+    elsewhere = {address for place, address in relocated.data if place not in entries}
+    marks = sorted({*addresses.values(), *others})
+    texts = {addresses[place] for place in entries} - elsewhere - set(others)
+    return [(text, _next(text, marks)) for text in sorted(texts)]
+
+
+def _next(address: int, marks: Sequence[int]) -> int:
+    after = bisect.bisect_right(marks, address)
+    return marks[after] if after < len(marks) else address
 
 
 def clear(image: bytearray, base: int, stretches: Iterable[tuple[int, int]]) -> None:
     """Zeroes stretches of the library's memory, which begins at `base`."""
     for first, past in stretches:
         image[base + first : base + past] = bytes(past - first)
+
+
+def clear_texts(image: bytearray, base: int, texts: Iterable[tuple[int, int]]) -> None:
+    """Makes texts of the library's memory empty that end before the next known address."""
+    for address, limit in texts:
+        end = image.find(0, base + address, base + limit)
+        if end > 0:
+            image[base + address : end] = bytes(end - base - address)
 
 
 def clear_frozen(image: bytearray, base: int, exported: Mapping[str, int]) -> None:
@@ -106,8 +156,7 @@ def unread(
     sure = sorted(used)
     found = []
     for first in sorted(dead):
-        after = bisect.bisect_right(marks, first)
-        past = marks[after] if after < len(marks) else first
+        past = _next(first, marks)
         before = bisect.bisect_left(sure, first)
         if before:
             first = max(first, sure[before - 1] + ROOM)

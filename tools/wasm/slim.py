@@ -51,8 +51,10 @@ def slim(component: bytes) -> bytes:
     ]
     reduced = library.reduce(modules[libraries[0]], uses, _imported(image))
     modules[libraries[0]] = reduced.sections
-    rodata.clear(image, addresses[_LIBRARY_BASE], reduced.unread)
-    rodata.clear_frozen(image, addresses[_LIBRARY_BASE], reduced.exported)
+    base = addresses[_LIBRARY_BASE]
+    rodata.clear(image, base, reduced.unread)
+    rodata.clear_texts(image, base, reduced.texts)
+    rodata.clear_frozen(image, base, reduced.exported)
     modules[memory] = [
         binary.data_section(_segments(image)) if part.id == binary.DATA else part
         for part in modules[memory]

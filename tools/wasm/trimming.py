@@ -1,12 +1,14 @@
 """Runs in a component while it is built, around the import of the artifact: a small snapshot.
 
 What only importing needs goes: docstrings, annotations, caches, the modules that data classes are
-made with. Line numbers and names stay, so a traceback reads as ever. What is gone says so when it
-is used after all. This is the guest's Python, 3.14, and not that of the build.
+made with. Line numbers and names stay, so a traceback reads as ever (columns go: where there is no
+source, none are shown). What is gone says so when it is used after all. This is the guest's Python,
+3.14, and not that of the build.
 """
 
 import functools
 import gc
+import io
 import sys
 import types
 
@@ -41,6 +43,9 @@ _MAKERS = ("dataclasses", "functools", "importlib", "typing")
 
 _HAS_DOCSTRING = 0x4000000
 _HEAP_TYPE = 1 << 9
+_NO_COLUMNS, _NO_LINE = 13, 15
+_STDIN_BYTES = 512
+"""Enough for a stream that no artifact is given; the usual buffer holds 128 KiB of old memory."""
 
 
 class Absent(types.ModuleType):
@@ -98,11 +103,15 @@ def after() -> bytearray:
         if isinstance(thing, types.FunctionType):
             thing.__doc__ = None
             thing.__annotate__ = None  # type: ignore[attr-defined]
-            thing.__code__ = _without_docstrings(thing.__code__)
+            thing.__code__ = _bare(thing.__code__)
         elif isinstance(thing, functools._lru_cache_wrapper):
             thing.cache_clear()
         elif isinstance(thing, type) and thing.__flags__ & _HEAP_TYPE:
             _forget_docstring(thing)
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        raw: io.RawIOBase = sys.stdin.detach().detach()
+        sys.stdin = io.TextIOWrapper(io.BufferedReader(raw, _STDIN_BYTES))
+        sys.__stdin__ = sys.stdin  # type: ignore[misc]
     sys.path_importer_cache.clear()
     gc.collect()
     sys._clear_internal_caches()  # type: ignore[attr-defined]
@@ -150,13 +159,34 @@ def _leave_out() -> None:
                 names[attribute] = gone[id(value)]
 
 
-def _without_docstrings(code: types.CodeType) -> types.CodeType:
-    consts = [
-        _without_docstrings(each) if isinstance(each, types.CodeType) else each
-        for each in code.co_consts
-    ]
+def _bare(code: types.CodeType) -> types.CodeType:
+    """The code without docstrings and columns."""
+    consts = [_bare(each) if isinstance(each, types.CodeType) else each for each in code.co_consts]
     flags = code.co_flags
     if flags & _HAS_DOCSTRING:
         consts[0] = None
         flags &= ~_HAS_DOCSTRING
-    return code.replace(co_consts=tuple(consts), co_flags=flags)
+    return code.replace(co_consts=tuple(consts), co_flags=flags, co_linetable=_lines_alone(code))
+
+
+def _lines_alone(code: types.CodeType) -> bytes:
+    """The code's table of positions with lines and no columns.
+
+    The format is CPython's InternalDocs/code_objects.md: an entry is for at most eight units of two
+    bytes, of kind 13 with the difference to the line before, or of kind 15 without a line.
+    """
+    table = bytearray()
+    before = code.co_firstlineno
+    for start, end, line in code.co_lines():
+        for at in range(start, end, 16):
+            units = (min(end, at + 16) - at) // 2
+            table.append(0x80 | (_NO_COLUMNS if line is not None else _NO_LINE) << 3 | units - 1)
+            if line is None:
+                continue
+            difference = (line - before) * 2 if line >= before else (before - line) * 2 + 1
+            while difference >= 64:
+                table.append(0x40 | difference & 63)
+                difference >>= 6
+            table.append(difference)
+            before = line
+    return bytes(table)

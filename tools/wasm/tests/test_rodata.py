@@ -33,7 +33,23 @@ def relocates(*pairs: tuple[int, int]) -> bytes:
 
 def test_relocations_of_data_are_read_and_those_of_functions_passed_over() -> None:
     pairs = [(70000, 3), (4, 2000000)]
-    assert rodata.relocations(relocates(*pairs)) == pairs
+    found = rodata.relocations(relocates(*pairs))
+    assert found.data == pairs
+    assert found.functions == {0x10, 0x14}
+
+
+def test_a_text_is_documentation_when_nothing_else_names_it() -> None:
+    # Entries at 100, 200, 300 and 400: name, function, flags, text. The one at 300 has no function.
+    data = [(at + offset, at * 10 + offset) for at in (100, 200, 300, 400) for offset in (0, 12)]
+    data.append((500, 2012))
+    relocated = rodata.Relocations(data, {104, 204, 404})
+    assert rodata.documentation(relocated, {4012}) == [(1012, 2000)]
+
+
+def test_a_text_is_emptied_unless_its_end_is_another_text() -> None:
+    image = bytearray(b"--one\0two\0")
+    rodata.clear_texts(image, 2, [(0, 4), (4, 6)])
+    assert image == b"--\0\0\0\0two\0"
 
 
 def test_a_stretch_ends_where_anything_else_is_referred_to() -> None:

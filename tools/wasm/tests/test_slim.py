@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from wasmtime import Engine, Store, WasiConfig
+from wasmtime import Engine, Store, WasiConfig, WasmtimeError
 from wasmtime.component import Component, Linker
 
 from tools.wasm import binary, slim
@@ -50,6 +49,9 @@ class WitWorld(wit_world.WitWorld):
             fails(7)
         except ValueError:
             return traceback.format_exc()
+
+    def lets_fail(self):
+        fails(8)
 
     def undocumented(self):
         return [fails.__doc__, Point.__doc__, json.dumps.__doc__, __doc__]
@@ -109,58 +111,74 @@ def component(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "component.wasm"
 
 
-@pytest.fixture(scope="module")
-def say(component: Path) -> Iterator[Callable[[str], str]]:
-    engine = Engine()
-    compiled = Component(engine, component.read_bytes())
+class Guest:
+    """The compiled component; each call is one of a fresh copy."""
 
-    def call(what: str) -> str:
-        store = Store(engine)
-        store.set_wasi(WasiConfig())
-        linker = Linker(engine)
+    def __init__(self, component: Path, stderr: Path) -> None:
+        self.engine = Engine()
+        self.compiled = Component(self.engine, component.read_bytes())
+        self.stderr = stderr
+
+    def __call__(self, what: str) -> str:
+        store = Store(self.engine)
+        wasi = WasiConfig()
+        wasi.stderr_file = str(self.stderr)
+        store.set_wasi(wasi)
+        linker = Linker(self.engine)
         linker.add_wasip2()
-        instance = linker.instantiate(store, compiled)
+        instance = linker.instantiate(store, self.compiled)
         function = instance.get_func(store, "say")
         assert function is not None
         said: str = function(store, what)
         return said
 
-    yield call
+
+@pytest.fixture(scope="module")
+def say(component: Path) -> Guest:
+    return Guest(component, component.with_name("stderr"))
 
 
 def test_it_is_less_than_nine_million_bytes(component: Path) -> None:
     assert 4_000_000 < component.stat().st_size < 9_000_000
 
 
-def test_the_standard_library_works_in_it(say: Callable[[str], str]) -> None:
+def test_the_standard_library_works_in_it(say: Guest) -> None:
     assert say("works") == (
         '[{"x": 3, "y": 2}, "Point(x=7, y=2)", 100000, "2d711642", "a<bb>a", "\\u00fc", '
         '["a", "z"], 20, "0.333", 16]'
     )
 
 
-def test_a_traceback_names_functions_and_lines(say: Callable[[str], str]) -> None:
+def test_a_traceback_names_functions_and_lines(say: Guest) -> None:
     lines = say("fails").splitlines()
     assert lines[0] == "Traceback (most recent call last):"
     assert any(line.endswith('/app.py", line 13, in fails') for line in lines)
     assert lines[-1] == "ValueError: failed at 7"
 
 
-def test_docstrings_are_gone(say: Callable[[str], str]) -> None:
+def test_an_error_that_nobody_handles_is_written_to_stderr(say: Guest) -> None:
+    with pytest.raises(WasmtimeError):
+        say("lets_fail")
+    lines = say.stderr.read_text().splitlines()
+    assert any(line.endswith('/app.py", line 13, in fails') for line in lines)
+    assert "ValueError: failed at 8" in lines
+
+
+def test_docstrings_are_gone(say: Guest) -> None:
     assert say("undocumented") == "[None, None, None, None]"
 
 
-def test_there_is_no_compiler_and_it_says_so(say: Callable[[str], str]) -> None:
+def test_there_is_no_compiler_and_it_says_so(say: Guest) -> None:
     assert say("executes") == "NotImplementedError"
     assert say("compares_trees") == "NotImplementedError"
 
 
-def test_native_modules_that_were_not_imported_cannot_be(say: Callable[[str], str]) -> None:
+def test_native_modules_that_were_not_imported_cannot_be(say: Guest) -> None:
     names = "zlib _sqlite3 unicodedata _elementtree _codecs_jp inspect"
     assert say("imports") == names
 
 
-def test_a_data_class_made_in_a_call_is_refused(say: Callable[[str], str]) -> None:
+def test_a_data_class_made_in_a_call_is_refused(say: Guest) -> None:
     assert "while modules are imported" in say("declares")
 
 
