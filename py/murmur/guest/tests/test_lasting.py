@@ -61,3 +61,19 @@ def test_a_component_without_a_function_that_it_must_have_does_not_load(call: Ca
     failure = call("count", "x", role="hook", must_export=("run", "walk"))
     assert isinstance(failure, GuestFailure) and failure.kind == "load"
     assert "walk of murmur:tool/run@0.2.0" in failure.message
+
+
+def test_a_fresh_call_begins_a_run_with_a_guest_that_remembers_nothing(call: Call) -> None:
+    def count(*, fresh: bool = False) -> str:
+        return _count(call, artifact_role="process-driver", fresh=fresh)
+
+    assert [count(fresh=True), count(), count()] == ["1", "2", "3"]
+    assert [count(fresh=True), count()] == ["1", "2"]
+
+
+def test_a_process_driver_has_a_host_of_its_own_and_no_way_out(call: Call, guests: Guests) -> None:
+    failure = call("fetch", "http://127.0.0.1/", role="process-driver")
+    assert isinstance(failure, GuestFailure) and failure.kind == "load"
+    assert "wasi:http" in failure.message and failure.message.startswith("process driver 'fetch'")
+    _count(call, artifact_role="process-driver", fresh=True)
+    assert guests._hosts["process-driver"].pid != guests._hosts["tools"].pid

@@ -8,7 +8,7 @@ import pytest
 
 from murmur.core.tasks import ArtifactFrame
 from murmur.guest.calls import ToolResult
-from murmur.inference.limits import ModelLimits
+from murmur.inference.limits import NO_MODEL, ModelLimits
 from murmur.manifest.inference import Compaction
 from murmur.manifest.session import Context
 from murmur.session.hooks.answers import Fault, Output
@@ -136,8 +136,8 @@ def test_an_artifact_is_a_frame_when_it_is_a_json_object(tmp_path: Path) -> None
     assert made.event("hook_dispatch_error")["arm"] == "artifact"
 
 
-def _seeding(made: Rig, hooks: Hooks, limits: ModelLimits = LIMITS) -> None:
-    tasks = TaskHooks(hooks, made.trace, made.records, Context(), limits)
+def _seeding(made: Rig, hooks: Hooks, limits: ModelLimits = LIMITS, *, seeds: bool = True) -> None:
+    tasks = TaskHooks(hooks, made.trace, made.records, Context(), limits, seeds)
     object.__setattr__(made.runner, "hooks", tasks)
 
 
@@ -175,6 +175,18 @@ def test_a_rejected_seed_fails_nothing_and_is_a_fault(tmp_path: Path) -> None:
     hooks.drain()
     hooks.flush(made.trace)
     assert made.event("hook_dispatch_error")["arm"] == "seed-rejected"
+
+
+def test_nothing_is_put_into_a_conversation_that_a_harness_holds(tmp_path: Path) -> None:
+    seed = [{"role": "user", "content": "earlier"}]
+    script = Script().on("h", "on-task-start", Output("seed-context", seed))
+    made, hooks = _rig(tmp_path, script, None)
+    _seeding(made, hooks, NO_MODEL, seeds=False)
+    made.submit()
+    made.runner.run(made.take())
+    line = made.event("context_seed")
+    assert (line["outcome"], line["reason"]) == ("rejected", "unsupported_transport")
+    assert len(made.requests[0]["messages"]) == 1
 
 
 def test_what_hooks_may_read_of_a_task_is_there_while_it_runs(tmp_path: Path) -> None:
