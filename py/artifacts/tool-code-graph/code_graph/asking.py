@@ -8,6 +8,7 @@ from typing import Any
 from murmur_tooling.members import Members, ToolError, invalid
 from murmur_tooling.places import failed, resolve
 
+from code_graph.indexing import decoded
 from code_graph.test_files import is_test
 
 SHOWN = 50
@@ -65,7 +66,7 @@ def slice_symbol(
     path = resolve(folder, row["path"] if repository == "." else f"{repository}/{row['path']}")
     try:
         with (folder / path).open("rb") as file:
-            lines = file.read().decode("utf-8-sig", "replace").splitlines(keepends=True)
+            lines = decoded(file.read()).splitlines(keepends=True)
     except OSError as problem:
         raise failed(path, problem) from None
     if len(lines) < row["end"]:

@@ -109,4 +109,9 @@ def _load(path: Path) -> str | None:
             content = file.read(FILE_BYTES + 1)
     except OSError:
         return None
-    return content.decode("utf-8-sig", "replace") if len(content) <= FILE_BYTES else None
+    return decoded(content) if len(content) <= FILE_BYTES else None
+
+
+def decoded(content: bytes) -> str:
+    """A source's text, without the mark that some editors begin it with."""
+    return content.decode("utf-8", "replace").removeprefix("\ufeff")

@@ -71,7 +71,7 @@ def _load(folder: Path, path: str) -> str:
         raise failed(path, problem) from None
     if len(content) > REPORT_BYTES:
         raise ToolError("too_large", f"{path} is larger than {REPORT_BYTES} bytes")
-    return plain(content.decode("utf-8-sig", "replace")).lstrip()
+    return plain(content.decode("utf-8", "replace").removeprefix("\ufeff")).lstrip()
 
 
 def _read(text: str, path: str, members: Members) -> tuple[str, Results]:
