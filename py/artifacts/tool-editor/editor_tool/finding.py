@@ -29,7 +29,9 @@ LINE_CHARACTERS = 500
 LINE_BYTES = 64 * 1024
 """A longer line is looked at in pieces."""
 
-SEARCHED_BYTES = 64 * 1024 * 1024
+SEARCHED_BYTES = 256 * 1024 * 1024
+FILE_SEARCHED_BYTES = 16 * 1024 * 1024
+"""Of one file among others: a log must not keep a search from the files behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,9 @@ class _Search:
     query: Query
     matches: list[dict[str, Any]] = field(default_factory=list)
     searched: int = 0
+    file_bytes: int = 0
     bytes_left: int = field(default_factory=lambda: SEARCHED_BYTES)
+    partly: list[str] = field(default_factory=list)
     pending: list[dict[str, Any]] = field(default_factory=list)
 
     def file(self, path: str, lines: Iterator[str]) -> bool:
@@ -84,11 +88,13 @@ class _Search:
 
     def lines(self, file: BinaryIO, codec: str) -> Iterator[str]:
         """A file's lines without their ends, as long as there are bytes left to look at."""
-        while self.bytes_left > 0:
+        left = self.file_bytes
+        while self.bytes_left > 0 and left > 0:
             line = file.readline(LINE_BYTES)
             if not line:
                 return
             self.bytes_left -= len(line)
+            left -= len(line)
             try:
                 yield decoded(line, codec, cut=len(line) == LINE_BYTES).rstrip("\r\n")
             except UnicodeDecodeError:
@@ -108,7 +114,8 @@ def pattern_of(text: str, *, literal: bool, ignore_case: bool = False) -> re.Pat
 def search(folder: Path, name: str, query: Query) -> dict[str, Any]:
     """Lines that match, each with the lines around it."""
     top = resolve(folder, name)
-    found = _Search(query)
+    alone = (folder / top).is_file()
+    found = _Search(query, file_bytes=SEARCHED_BYTES if alone else FILE_SEARCHED_BYTES)
     whole = True
     for path, mode in _walk(folder, top, query.recursive):
         if not stat.S_ISREG(mode) or not query.takes(path):
@@ -116,7 +123,13 @@ def search(folder: Path, name: str, query: Query) -> dict[str, Any]:
         whole = _look_through(found, folder, path) and found.bytes_left > 0
         if not whole:
             break
-    result = {"matches": found.matches, "files_searched": found.searched, "truncated": not whole}
+    result = {
+        "matches": found.matches,
+        "files_searched": found.searched,
+        "truncated": not whole or bool(found.partly),
+    }
+    if found.partly:
+        result["partly_searched"] = found.partly
     if found.bytes_left <= 0:
         result["stopped_at"] = path
     return result
@@ -148,7 +161,10 @@ def _look_through(found: _Search, folder: Path, path: str) -> bool:
                 text = BytesIO(load(folder, path).content.encode())
                 return found.file(path, found.lines(text, "utf-8"))
             file.seek(3 if encoding == "utf-8-bom" else 0)
-            return found.file(path, found.lines(file, encoding))
+            more = found.file(path, found.lines(file, encoding))
+            if more and found.bytes_left > 0 and file.read(1):
+                found.partly.append(path)
+            return more
     except (OSError, ToolError):
         return True  # gone, too large for its encoding, or not readable: nothing to search
 

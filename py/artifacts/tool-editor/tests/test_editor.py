@@ -186,6 +186,20 @@ def test_a_search_looks_at_a_bounded_number_of_bytes(
     assert (data["truncated"], data["stopped_at"], data["files_searched"]) == (True, "b", 2)
 
 
+def test_a_large_file_does_not_keep_a_search_from_those_behind_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.log").write_text("x\n" * 1000 + "needle\n")
+    (tmp_path / "b").write_text("needle\n")
+    monkeypatch.setattr(finding, "FILE_SEARCHED_BYTES", 1000)
+
+    data = call(tmp_path, "search", pattern="needle")[1]
+    assert [match["path"] for match in data["matches"]] == ["b"]
+    assert (data["truncated"], data["partly_searched"]) == (True, ["a.log"])
+    alone = call(tmp_path, "search", pattern="needle", dir="a.log")[1]
+    assert (alone["matches"][0]["line"], alone["truncated"]) == (1001, False)
+
+
 def test_overlapping_matches_share_their_context(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("x1\nx2\ny\n")
 
