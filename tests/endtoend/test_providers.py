@@ -20,10 +20,12 @@ from tests.endtoend.capsule import (
     alive,
     descendants,
     files_below,
+    read_trace,
     replay,
     write_manifest,
 )
 from tests.endtoend.connecting import connecting_proxy
+from tests.endtoend.scenarios.scenario import records_of
 from tests.providers import anthropic_server, deepseek_server, moonshotai_server, openai_server
 
 KEY = "sk-test-5f1d9c0e7b3a4e21"
@@ -242,6 +244,9 @@ def test_a_refused_key_ends_the_launch_with_e_run_027_and_then_e_run_040(
     codes = [line.split("]")[0] for line in done.stderr.splitlines() if line.startswith("error[")]
     assert codes == ["error[E-RUN-027", "error[E-RUN-040"]
     assert KEY not in done.stdout + done.stderr
+    trace = read_trace(records_of(place, project))
+    (failed,) = [line for line in trace if line["event_type"] == "task_failed"]
+    assert failed["cause"] == "credential_rejected"
 
 
 def test_a_provider_over_https_is_held_to_the_authorities_that_this_system_trusts(

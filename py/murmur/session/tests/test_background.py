@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import pytest
 
+from murmur.core.diagnostics import MurmurError, error
 from murmur.core.safefs import open_root
 from murmur.core.tasks import Acceptance, Origin, Task
 from murmur.sandbox.plain import PlainCommand
@@ -262,6 +263,24 @@ def test_a_demotion_that_cannot_be_recorded_is_announced_and_goes_on(
     _ended(detached)
     assert "wrk_1" in capsys.readouterr().err
     assert json.loads(yard.ask("status").text)["exit_code"] == 6
+
+
+def test_a_demotion_whose_own_line_is_lost_has_one_that_says_so(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write = TraceWriter.write_aside
+
+    def failing(self: TraceWriter, kind: str, **fields: Any) -> MurmurError | None:
+        if kind == "shell_detached":
+            return error("E-RUN-007", reason="the disk is full")
+        return write(self, kind, **fields)
+
+    monkeypatch.setattr(TraceWriter, "write_aside", failing)
+    detached = yard.start("exit 6")
+    (line,) = yard.lines("shell_detach_unrecorded")
+    assert line["work_id"] == "wrk_1" and "the disk is full" in line["reason"]
+    assert "no later resume will report it as lost" in capsys.readouterr().err
+    _ended(detached)
 
 
 def _completed() -> Any:

@@ -1,0 +1,11 @@
+"""Every scripted session, by area."""
+
+from tests.endtoend.scenarios.calls import CALLS
+from tests.endtoend.scenarios.conversations import CONVERSATIONS
+from tests.endtoend.scenarios.endings import ENDINGS
+from tests.endtoend.scenarios.hooks import HOOKS
+from tests.endtoend.scenarios.scenario import Scenario
+
+SCENARIOS: tuple[Scenario, ...] = (*CALLS, *CONVERSATIONS, *ENDINGS, *HOOKS)
+
+__all__ = ["SCENARIOS"]
