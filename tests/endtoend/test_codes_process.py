@@ -151,19 +151,9 @@ def test_a_turn_beyond_max_turns_is_e_run_033_and_ends_the_run(at: Harnessed) ->
     assert [line["turn"] for line in at.lines("inference")] == [0]
 
 
-@pytest.mark.parametrize(
-    ("config", "facts"),
-    [
-        ({"launch-error": "no such model"}, ("launch", "no such model")),
-        ({"parse-crash": True}, ("parse", "trapped")),
-    ],
-    ids=["refuses", "crashes"],
-)
-def test_a_driver_that_fails_ends_the_launch_with_e_run_034(
-    at: Harnessed, config: dict[str, Any], facts: tuple[str, ...]
-) -> None:
-    at.capsule(config)
-    check_failed(_run(at), "E-RUN-034", DRIVER, *facts)
+def test_a_driver_that_crashes_ends_the_launch_with_e_run_034(at: Harnessed) -> None:
+    at.capsule({"parse-crash": True})
+    check_failed(_run(at), "E-RUN-034", DRIVER, "parse", "trapped")
     (failed,) = at.lines("inference")
     assert failed["error_code"] == "driver_failed"
 
@@ -241,4 +231,3 @@ def test_an_old_command_alone_finds_the_newest_installed_driver_and_its_variable
     assert (started["driver"], started["driver_version"]) == ("murmur/driver-claude-code", "0.7.0")
     lock = (at.project / "murmur.lock").read_text()
     assert "murmur/driver-claude-code" in lock
-    assert at.run([["end"]]).returncode == 0  # by the pin

@@ -22,6 +22,7 @@ from murmur.session.attempt import (
     harness_failed,
     out_of_tokens,
     out_of_turns,
+    unanswered,
 )
 from murmur.session.deadline import Notice
 from murmur.session.dispatch import Dispatcher
@@ -44,6 +45,7 @@ from murmur.session.harness.run import (
     Outcome,
     Silent,
     Stopped,
+    Unanswered,
 )
 from murmur.session.harness.sessions import Chosen, HarnessSessions
 from murmur.session.harness.turns import HarnessTurns, Settings, TooManyTurns
@@ -303,6 +305,9 @@ class HarnessLoop:
             case SpendRefused():
                 turns.leave()
                 return out_of_tokens(outcome, attempt.turns.taken)
+            case Unanswered():
+                turns.leave()
+                return unanswered(max(0, attempt.turns.taken - 1))
             case Stopped(killed):
                 turns.leave()
                 ending = canceled("harness", max(0, attempt.turns.taken - 1))

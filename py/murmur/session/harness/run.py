@@ -51,7 +51,13 @@ class Stopped:
     killed: bool
 
 
-Outcome = TurnEnd | TurnFailed | CallFailed | TooManyTurns | SpendRefused | Silent | Stopped
+class Unanswered(Exception):
+    """A tool asked the task's sender, who did not answer in time."""
+
+
+Outcome = (
+    TurnEnd | TurnFailed | CallFailed | TooManyTurns | SpendRefused | Unanswered | Silent | Stopped
+)
 
 
 class HarnessRun:
@@ -91,6 +97,8 @@ class HarnessRun:
         try:
             outcome, cause = self._follow(process)
             self._wind_down(process)
+            if isinstance(outcome, Stopped):
+                outcome = Stopped(self._killed)
         finally:
             process.close()
         if self._ended is None:
@@ -118,7 +126,7 @@ class HarnessRun:
         except TooManyTurns as over:
             self._kill(process)
             return over, "max_turns"
-        except SpendRefused as refused:
+        except (SpendRefused, Unanswered) as refused:
             # No cause of its own stands in the reference: the runtime stops it, as for a cancel.
             self._kill(process)
             return refused, "canceled"
@@ -157,6 +165,8 @@ class HarnessRun:
             asked.answer.set_result(Answered("the session is over", is_error=True))
             raise
         asked.answer.set_result(answered)
+        if self._attempt.interrupted.timed_out:
+            raise Unanswered
 
     def _classified(self, process: HarnessProcess, *, interrupted: bool) -> TurnEnd | TurnFailed:
         """What a run came to whose output did not say. Raises CallFailed."""
@@ -191,7 +201,7 @@ class HarnessRun:
                 self._take(min(_CANCEL_CHECK_S, left))
             if self._ended is not None and self._terminal is None:
                 self._classified(process, interrupted=True)
-        except (CallFailed, TooManyTurns, SpendRefused):
+        except (CallFailed, TooManyTurns, SpendRefused, Unanswered):
             pass  # it is stopped anyway
         if self._ended is None and self._terminal is None:
             self._kill(process)

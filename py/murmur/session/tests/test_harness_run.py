@@ -299,6 +299,47 @@ def test_images_of_a_result_come_through_the_bridge(tmp_path: Path) -> None:
     assert content[1]["mimeType"] == "image/png" and content[0]["text"] == "a picture"
 
 
+def test_a_question_that_nobody_answers_in_time_ends_the_task(tmp_path: Path) -> None:
+    def asks(artifact: str, data: str, attempt: Attempt) -> ToolResult:
+        attempt.interrupted.timed_out = True
+        return ToolResult("failed", summary="input-timeout")
+
+    def calls(process: Process) -> None:
+        assert process.call("asker", {"x": 1}).is_error
+
+    at = harness(tmp_path, [STARTED, Text("I ask"), calls, hangs], tools={"asker": asks})
+    ending = at.run()
+    assert (ending.said, ending.cause) == ("input-timeout", "input_timeout")
+    assert at.made.event("harness_exit")["killed"]
+
+
+def test_a_harness_that_stops_when_it_is_told_is_not_said_to_be_killed(tmp_path: Path) -> None:
+    def stops(process: Process) -> None:
+        until_told(process)
+        threading.Event().wait(0.2)
+
+    failed = TurnFailed("canceled", "told to")
+    at = harness(tmp_path, [STARTED, until_told, failed, stops])
+    task = at.made.submit()
+    threading.Timer(0.2, lambda: at.made.board.cancel(task.id)).start()
+    ending = at.made.runner.run(at.made.take())
+    assert ending is not None and ending.said == "task canceled"
+    assert not at.made.event("harness_exit")["killed"]
+
+
+def test_a_driver_that_refuses_a_launch_starts_nothing_and_is_quoted(tmp_path: Path) -> None:
+    at = harness(tmp_path)
+
+    def refuses(request: LaunchRequest) -> LaunchPlan:
+        raise CallFailed("launch", "no such model: m-9")
+
+    at.driver.launch = refuses  # type: ignore[method-assign]
+    ending = at.run()
+    assert ending.error is not None and "launch call failed: no such model: m-9" in ending.reason
+    assert not at.processes and "harness_start" not in at.made.kinds()
+    assert at.made.event("inference")["error_code"] == "driver_failed"
+
+
 def test_kept_at_work_the_task_goes_on_in_its_session(tmp_path: Path) -> None:
     run: Script = [STARTED, Text("x"), TurnEnd("x"), until_told]
     lifecycle = Lifecycle(keep_working=KeepWorking("go on", 1))
