@@ -8,6 +8,7 @@ from test_report_tool.results import Failure, Results, first_line
 
 # A comment is read once: with backtracking into it, many of them would cost without bound.
 _START = re.compile(r"(?:<\?xml[^>]*\?>\s*)?(?>(?:<!--.*?-->\s*)*+)<testsuites?[\s>/]", re.DOTALL)
+_DECLARATION = re.compile(r"^<\?xml[^>]*\?>")
 _PLACE = re.compile(r"^\s*(?:at )?(?P<file>[^\s:()]+\.\w+):(?P<line>\d+)\b", re.MULTILINE)
 _KINDS = {"failure": "failed", "error": "error"}
 
@@ -22,6 +23,8 @@ def read_junit(text: str) -> Results | None:
     if not is_junit(text):
         return None
     results = Results()
+    # The text is decoded already, so the encoding that it declares is no longer its own.
+    text = _DECLARATION.sub("", text)
     try:
         for _, element in ElementTree.iterparse(io.BytesIO(text.encode("utf-8", "replace"))):
             if _name(element) == "testcase":

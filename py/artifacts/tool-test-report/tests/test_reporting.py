@@ -213,6 +213,12 @@ def test_what_is_no_report_is_refused(
     assert data["error_kind"] == kind and fact in data["message"]
 
 
+def test_a_report_in_another_encoding_is_read_all_the_same(tmp_path: Path) -> None:
+    text = '<?xml version="1.0" encoding="ISO-8859-1"?><testsuite><testcase name="t\xe9"><error/>'
+    (tmp_path / "run.xml").write_bytes(f"{text}</testcase></testsuite>".encode("latin-1"))
+    assert call(tmp_path, "run.xml")[1]["failures"][0]["id"] == "t\ufffd"
+
+
 def test_a_report_that_is_not_there_or_too_large_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
