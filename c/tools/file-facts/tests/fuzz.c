@@ -1,6 +1,6 @@
-/* Damaged calls and contents for the readers of tool-file-facts, under sanitizers. The argument is
- * a number of rounds. Whatever they are given: no access beyond it, and a text is read as it was
- * written. */
+/* Damaged calls and contents for the readers of tool-file-facts, under sanitizers. The arguments are a
+ * number of rounds and a seed. Whatever the readers are given: no access beyond it, and a text is read
+ * as it was written. */
 
 #include <stdint.h>
 #include <stdio.h>
@@ -149,6 +149,8 @@ static void check_hashes(void) {
 
 int main(int argc, char **argv) {
   unsigned rounds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 10000;
+  if (argc > 2)
+    state = strtoull(argv[2], NULL, 10) | 1; /* never 0, which would stay */
   check_hashes();
   damage_calls(rounds);
   write_and_read(rounds);
