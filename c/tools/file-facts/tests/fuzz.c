@@ -1,6 +1,6 @@
-/* Damaged calls and contents for the readers of tool-file-facts, under sanitizers. The arguments are a
- * number of rounds and a seed. Whatever the readers are given: no access beyond it, and a text is read
- * as it was written. */
+/* Damaged calls and contents for the readers of tool-file-facts, under sanitizers. The arguments
+ * are a number of rounds and a seed. Whatever the readers are given: no access beyond it, and a
+ * text is read as it was written. */
 
 #include <stdint.h>
 #include <stdio.h>
