@@ -10,6 +10,7 @@ import fcntl
 import os
 import time
 import unicodedata
+from collections.abc import Iterator
 from contextlib import ExitStack
 from io import FileIO
 from pathlib import Path
@@ -135,16 +136,20 @@ def _create(
     """The work folder first: it is the one that may well be refused."""
     work = place.work_folder(session_id)
     if place.given is None:
+        if not os.path.lexists(work.parent):
+            undo.callback(_remove_empty, work.parent)
         os.makedirs(work)
         undo.callback(_remove_empty, work)
     work_root = undo.enter_context(open_root(work))
     name = records_name(place, session_id)
     undo.callback(_remove_below, murmur, name)
-    records = undo.enter_context(murmur.sub(name, create=True, mode=0o700))
+    with _naming(home.root / name):
+        records = undo.enter_context(murmur.sub(name, create=True, mode=0o700))
     for part in _RECORD_PARTS:
         records.make_directory(part, 0o700)
     undo.callback(_remove_below, murmur, f"sessions/{session_id}")
-    runtime, lock = _make_runtime(murmur, session_id)
+    with _naming(home.sessions / session_id):
+        runtime, lock = _make_runtime(murmur, session_id)
     undo.enter_context(runtime)
     undo.enter_context(lock)
     runtime.sub("runtime/tools", create=True, mode=0o755).close()
@@ -157,6 +162,17 @@ def _create(
         records_root=records,
         runtime_lock=lock,
     )
+
+
+@contextlib.contextmanager
+def _naming(folder: Path) -> Iterator[None]:
+    """A failure within names the whole path, not the one segment that was being made."""
+    try:
+        yield
+    except OSError as failure:
+        if failure.filename is None or os.path.isabs(failure.filename):
+            raise
+        raise OSError(failure.errno, failure.strerror, str(folder)) from failure
 
 
 def _make_runtime(murmur: Root, session_id: str) -> tuple[Root, FileIO]:
