@@ -101,7 +101,9 @@ async def _proxied(
         except (UpstreamFailed, TimeoutError):
             pass
         else:
-            _permitted(destination, known)
+            # The proxy picks among them, so one that leads inside is one too many.
+            if len(_permitted(destination, known)) < len(known):
+                raise _inside(destination)
     place = _Place(proxy.display, proxy.host, proxy.port)
     addresses = await _addresses(proxy.host, proxy.display, outward.resolver)
     trust = outward.trust() if proxy.secure else None
@@ -175,12 +177,16 @@ def _permitted(destination: Destination, addresses: Sequence[IPAddress]) -> list
     """The addresses that may be dialled. Raises Denied when there is none."""
     permitted = [address for address in addresses if destination.may_dial(address)]
     if not permitted:
-        raise Denied(
-            403,
-            f"{destination.display} leads to an address inside this machine or network, which is "
-            "reached only when network.allow lists the address itself",
-        )
+        raise _inside(destination)
     return permitted
+
+
+def _inside(destination: Destination) -> Denied:
+    return Denied(
+        403,
+        f"{destination.display} leads to an address inside this machine or network, which is "
+        "reached only when network.allow lists the address itself",
+    )
 
 
 async def _addresses(host: str, display: str, resolver: Resolver) -> tuple[IPAddress, ...]:

@@ -7,6 +7,7 @@ asked for by their whole address. What is on this machine is never asked of a pr
 endpoint over plain http that may carry a key is there, so no proxy ever reads a key.
 """
 
+import asyncio
 import base64
 import ipaddress
 import ssl
@@ -134,8 +135,38 @@ async def open_tunnel(
         raise UpstreamFailed(f"{proxy.display} answered {event.status_code} to CONNECT")
     if http.trailing_data[0]:
         raise UpstreamFailed(f"{proxy.display} spoke before the destination did")
-    await writer.start_tls(trust, server_hostname=host)
-    return reader, writer
+    return await _secured(writer, host, trust)
+
+
+async def _secured(writer: asyncio.StreamWriter, host: str, trust: ssl.SSLContext) -> Streams:
+    """TLS on a connection, read by a reader of its own.
+
+    What the old reader holds unread was sent in the clear, and `StreamWriter.start_tls` would hand
+    it out as if it had come by TLS: with it a proxy could answer in the destination's name.
+    """
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(READ_BYTES, loop)
+    protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+    transport = await loop.start_tls(writer.transport, protocol, trust, server_hostname=host)
+    if transport is None:
+        raise ConnectionResetError("the connection was closed before TLS began")
+    protocol.connection_made(transport)
+    return reader, _Over(transport, protocol, reader, loop, writer)
+
+
+class _Over(asyncio.StreamWriter):
+    """A writer over another's connection, which that one would close when it is forgotten."""
+
+    def __init__(
+        self,
+        transport: asyncio.Transport,
+        protocol: asyncio.StreamReaderProtocol,
+        reader: asyncio.StreamReader,
+        loop: asyncio.AbstractEventLoop,
+        beneath: asyncio.StreamWriter,
+    ) -> None:
+        super().__init__(transport, protocol, reader, loop)
+        self.beneath = beneath
 
 
 def _proxy(variable: str, value: str) -> Proxy:
@@ -151,8 +182,10 @@ def _proxy(variable: str, value: str) -> Proxy:
         return Proxy(variable, problem="is no URL of a proxy")
     authorization = None
     if url.username is not None:
-        known = f"{unquote(url.username)}:{unquote(url.password or '')}"
-        authorization = b"Basic " + base64.b64encode(known.encode())
+        words = (url.username, url.password or "")
+        known = ":".join(unquote(word, errors="surrogateescape") for word in words)
+        named = known.encode("utf-8", "surrogateescape")
+        authorization = b"Basic " + base64.b64encode(named)
     return Proxy(variable, host, port or _PORTS[url.scheme], url.scheme == "https", authorization)
 
 

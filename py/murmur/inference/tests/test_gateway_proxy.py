@@ -1,8 +1,10 @@
 """The outward side through the operator's proxy: a real proxy, real TLS through its tunnel."""
 
 import asyncio
+import base64
 import contextlib
 import logging
+import os
 import urllib.request
 from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass, field
@@ -13,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmur.inference.gateway_messages import Timeouts, UpstreamFailed
+from murmur.inference.gateway_messages import READ_BYTES, Timeouts, UpstreamFailed
 from murmur.inference.gateway_proxy import Proxies, read_proxies
 from murmur.inference.tests.guest_side import Keys, Names, admit, keyed, running
 from murmur.inference.tests.upstream import (
@@ -48,6 +50,8 @@ class RealProxy:
     target: int
     answer: bytes | None = None
     """What it says to CONNECT instead of opening the way."""
+    opening: bytes = b"HTTP/1.1 200 Connection established\r\n\r\n"
+    """What it says when it opens the way."""
     port: int = 0
     connections: int = 0
     heads: list[str] = field(default_factory=list)
@@ -70,7 +74,7 @@ class RealProxy:
                 return
             there, back = await asyncio.open_connection("127.0.0.1", self.target)
             if head.startswith(b"CONNECT "):
-                writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+                writer.write(self.opening)
             else:
                 back.write(head)
             await asyncio.gather(self._pass(reader, back, keep=True), self._pass(there, writer))
@@ -209,6 +213,27 @@ def test_a_name_known_to_lead_inside_is_refused_and_the_proxy_is_not_asked() -> 
     run(test)
 
 
+def test_a_name_with_one_address_inside_is_not_left_to_the_proxys_choice() -> None:
+    async def test() -> None:
+        async with proxying(1) as proxy:
+            proxies = read_proxies({"ALL_PROXY": proxy.url()})
+            names = Names({"both.example.com": [f"{PUBLIC} 10.1.2.3"]})
+            async with running(names, proxies=proxies) as gateway:
+                guest = admit(gateway, "both.example.com")
+                assert (await guest.ask("http://both.example.com/")).status == 403
+            assert proxy.connections == 0
+
+    run(test)
+
+
+def test_a_name_for_the_proxy_may_be_of_any_bytes() -> None:
+    value = os.fsdecode(b"http://m\xff%fe:" + PASSWORD.encode() + b"@host:1")
+    proxy = read_proxies({"https_proxy": value}).of("https", "x.org", 443)
+    assert proxy is not None and proxy.authorization is not None
+    name = base64.b64decode(proxy.authorization.removeprefix(b"Basic "))
+    assert name == b"m\xff\xfe:" + PASSWORD.encode()
+
+
 def test_a_name_that_only_the_proxy_knows_is_left_to_it(authority: Authority) -> None:
     async def test() -> None:
         async with (
@@ -260,6 +285,30 @@ def test_a_proxy_that_does_not_open_the_way_is_a_failed_connection_that_tells_no
             told = f"{said} {seen} {proxies} {caplog.text}"
             assert PASSWORD not in told and "localhost" not in said.body.decode()
             assert "proxy-authorization: Basic" in proxy.heads[0]
+
+    run(test)
+
+
+def test_no_proxy_puts_words_of_its_own_before_those_of_the_tunnels_other_end(
+    authority: Authority,
+) -> None:
+    """What it sends behind its answer, where one read ends with that, is never read as TLS."""
+    forged = b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nforged"
+    head, end = b"HTTP/1.1 200 OK\r\nx-padding: ", b"\r\n\r\n"
+    padding = b"x" * (READ_BYTES - len(head) - len(end))
+
+    async def test() -> None:
+        async with serving(answering(plain(b"real")), authority.server) as server:
+            async with proxying(server.port) as proxy:
+                proxy.opening = head + padding + end + forged
+                proxies = read_proxies({"HTTPS_PROXY": proxy.url()})
+                async with running(
+                    Names(dict(NAMES)), trust=authority.trust(), proxies=proxies
+                ) as gateway:
+                    guest = admit(gateway, "https://api.example.com")
+                    answer = await guest.ask("https://api.example.com/")
+            assert b"forged" not in answer.body, answer
+            assert answer.status in (200, 502)
 
     run(test)
 
