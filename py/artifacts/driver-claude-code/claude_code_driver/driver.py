@@ -26,8 +26,8 @@ from murmur_harness.lines import (
     content_text,
     count,
     json_text,
+    meaning,
     note,
-    record,
     small_count,
     text,
 )
@@ -72,11 +72,7 @@ class ClaudeCode:
 
     def read(self, line: str) -> list[Event]:
         """What a line says."""
-        if not line.strip():
-            return []
-        said = record(line)
-        events = self._events(said) if said is not None else None
-        return [note(line)] if events is None else events
+        return meaning(line, self._events)
 
     def classify_exit(self, exit: ExitStatus) -> TurnEnd | TurnFailed:
         """What an end without a `result` line amounts to."""

@@ -20,7 +20,7 @@ from murmur_harness.contract import (
     TurnEnd,
     TurnFailed,
 )
-from murmur_harness.lines import content_text, json_text, note, record, text
+from murmur_harness.lines import content_text, json_text, meaning, note, text
 
 from codex_driver import launching, verdict
 from codex_driver.threads import Thread, Totals
@@ -59,11 +59,7 @@ class Codex:
 
     def read(self, line: str) -> list[Event]:
         """What a line says."""
-        if not line.strip():
-            return []
-        said = record(line)
-        events = self._events(said) if said is not None else None
-        return [note(line)] if events is None else events
+        return meaning(line, self._events)
 
     def classify_exit(self, exit: ExitStatus) -> TurnEnd | TurnFailed:
         """What an end without `turn.completed` or `turn.failed` amounts to."""

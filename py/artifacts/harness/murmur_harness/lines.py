@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from murmur_guest.untyped import compact, mapping, string
 
-from murmur_harness.contract import Note
+from murmur_harness.contract import Event, Note
 
 NOTE_CHARACTERS = 512
 DEEPEST = 100
@@ -34,6 +34,17 @@ def record(line: str) -> Mapping[str, Any] | None:
     except ValueError:
         return None
     return value if isinstance(value, dict) else None
+
+
+def meaning(line: str, read: Callable[[Mapping[str, Any]], list[Event] | None]) -> list[Event]:
+    """What `read` makes of a line. A blank one is nothing; what is no object, or means nothing to
+    `read` (None), is a note.
+    """
+    if not line.strip():
+        return []
+    said = record(line)
+    events = read(said) if said is not None else None
+    return [note(line)] if events is None else events
 
 
 def _nested_beyond(line: str, most: int) -> bool:

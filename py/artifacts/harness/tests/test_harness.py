@@ -13,7 +13,9 @@ from murmur_harness.contract import (
     ExitStatus,
     FailureKind,
     LaunchRequest,
+    Note,
     Refused,
+    Text,
     TurnEnd,
     TurnFailed,
 )
@@ -23,6 +25,7 @@ from murmur_harness.lines import (
     count,
     fraction,
     json_text,
+    meaning,
     note,
     record,
     small_count,
@@ -56,6 +59,14 @@ def test_a_line_is_read_as_deep_as_a_component_can() -> None:
 @given(st.dictionaries(st.text(), st.integers() | st.text() | st.none()))
 def test_a_line_that_is_an_object_is_read(value: dict[str, object]) -> None:
     assert record(json.dumps(value)) == value
+
+
+def test_a_line_without_a_meaning_is_a_note_and_a_blank_one_nothing() -> None:
+    for line in ("plain", '{"a": 1}'):
+        assert meaning(line, lambda _: None) == [Note(line)]
+    assert meaning(" \t", lambda _: None) == []
+    assert meaning('{"a": 1}', lambda said: [Text(str(said["a"]))]) == [Text("1")]
+    assert meaning("{}", lambda _: []) == []
 
 
 @given(st.text(st.characters(), max_size=2000))
