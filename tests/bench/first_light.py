@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 from tests.bench import commands, launches, tool_calls
-from tests.bench.timing import Row, Unmeasurable, program, repeat, show
+from tests.bench.timing import Row, Timing, Unmeasurable, program, repeat, show
 
 
 def main() -> int:
@@ -28,7 +28,7 @@ def main() -> int:
         print(f"{os.cpu_count()} processors; installing and compiling first", flush=True)
         try:
             project = launches.prepare(root, launches.install(root), archives)
-            rows = [_launch_row(project, archives, max(options.times // 5, 3))]
+            rows = _launch_rows(project, archives, max(options.times // 5, 3))
             _use_built_library(root)
             rows += [
                 commands.measure_full(root, options.times),
@@ -59,19 +59,22 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _launch_row(project: launches.Project, archives: list[Path], times: int) -> Row:
-    ours = repeat(
-        "mur run to first inference request", times, lambda: launches.launch(project, archives)
-    )
+def _launch_rows(project: launches.Project, archives: list[Path], times: int) -> list[Row]:
+    """To the first request, and from there to the end, of the same launches."""
+    launches.launch(project, archives)  # not counted: the first one warms the caches
+    made = [launches.launch(project, archives) for _ in range(times)]
+    until_request = tuple(each.until_request * 1000 for each in made)
+    until_gone = tuple(each.until_gone * 1000 for each in made)
     python = [sys.executable, "-I", "-S", "-c", "pass"]
     version = [*project.mur, "version"]
-    return Row(
-        ours,
-        (
-            repeat("mur version", times, program([*version, "--json"], project.environment)),
-            repeat("python3 -I -S -c pass", times, program(python)),
-        ),
+    beside = (
+        repeat("mur version", times, program([*version, "--json"], project.environment)),
+        repeat("python3 -I -S -c pass", times, program(python)),
     )
+    return [
+        Row(Timing("mur run to first inference request", until_request), beside),
+        Row(Timing("answer of the model to the end of mur run", until_gone), beside),
+    ]
 
 
 def _compiled(project: launches.Project, archives: list[Path]) -> Path:

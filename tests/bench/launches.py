@@ -1,4 +1,5 @@
-"""From the start of `mur run` to its first inference request at the provider.
+"""From the start of `mur run` to its first inference request at the provider, and from there to
+its end.
 
 A throw-away home and project with driver-anthropic and tool-editor, installed and compiled
 beforehand; the provider is a server of ours on loopback that streams one answer.
@@ -62,6 +63,16 @@ class Project:
             raise Unmeasurable(f"mur {' '.join(words)}: {done.stderr.strip()}")
 
 
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """Seconds from the start until the request was there, and from there until the process was
+    gone: the answer, which comes at once, the task's end and the session's teardown.
+    """
+
+    until_request: float
+    until_gone: float
+
+
 def prepare(root: Path, mur: Sequence[str], archives: Sequence[Path]) -> Project:
     """Publishes the archives into a new home and installs them. Compiles, so it takes a while."""
     project = Project(root / "project", root / "home", tuple(mur))
@@ -92,8 +103,8 @@ def version_of(name: str, archives: Sequence[Path]) -> str:
     raise Unmeasurable(f"no archive of {name} is at hand")
 
 
-def launch(project: Project, archives: Sequence[Path]) -> float:
-    """Seconds from starting `mur run` until its request is there. Raises Unmeasurable."""
+def launch(project: Project, archives: Sequence[Path]) -> Launched:
+    """One `mur run` whose model answers at once. Raises Unmeasurable."""
     with anthropic_server.start([{"text": "done"}], key=_KEY) as server:
         write_manifest(project, server.url, archives)
         work = project.folder.parent / "work"
@@ -110,11 +121,12 @@ def launch(project: Project, archives: Sequence[Path]) -> float:
         )
         while not server.requests and running.poll() is None:
             time.sleep(0.0005)
-        took = time.perf_counter() - begun
+        asked = time.perf_counter()
         _, errors = running.communicate(timeout=60)
+        gone = time.perf_counter()
         if running.returncode or not server.requests:
             raise Unmeasurable(f"mur run: {errors.strip()}")
-        return took
+        return Launched(asked - begun, gone - asked)
 
 
 def install(root: Path) -> tuple[str, ...]:
