@@ -12,7 +12,6 @@ from tests.endtoend.capsule import Place, write_manifest
 from tests.endtoend.ground import Case, Done, check_refused, check_warned
 from tests.endtoend.harnessed import DRIVER, Harnessed, Step
 from tests.endtoend.wat_drivers import MUTE, TRAPS, driver
-from tests.probes.building import probe
 
 Provoke = Callable[[Harnessed], Done]
 
@@ -203,31 +202,19 @@ def test_a_spend_ceiling_stops_the_turn_after_the_one_that_reached_it(at: Harnes
     assert [each["turn"] for each in at.lines("inference")] == [0]
 
 
-def test_an_old_command_alone_finds_the_newest_installed_driver_and_its_variables(
+def test_an_old_command_alone_finds_the_newest_installed_driver_and_pins_it(
     at: Harnessed,
 ) -> None:
     manifest = at.capsule()
-    editor = [each for each in manifest["artifacts"] if each["name"] == "local/tool-editor"]
     del manifest["inference"]["driver"]
-    manifest["artifacts"] = editor
-    manifest["capabilities"]["env"]["allow"].remove("PATH")
+    manifest["artifacts"] = manifest["artifacts"][1:]
     write_manifest(at.project, manifest)
     refused = _run(at)
     assert "error[E-RUN-006]" in refused.stderr and "murmur/driver-claude-code" in refused.stderr
-    entries = [
-        Entry("murmur.yaml", packed_manifest("driver-claude-code", "0.7.0", runtime="driver")),
-        Entry("capsule.wasm", probe("process_driver_probe").read_bytes()),
-    ]
-    archive = at.project / "implied.mur.zip"
-    archive.write_bytes(archive_bytes(entries))
-    published = at.place.mur("publish", str(archive), cwd=at.project)
-    assert published.returncode == 0, published.stderr
+    _publish(at, "driver-claude-code", driver(MUTE))
     store = at.place.home / ".murmur" / "artifacts"
     shutil.copytree(store / "local/driver-claude-code", store / "murmur/driver-claude-code")
-    done = _run(at, ["environ"], ["end"])
-    assert done.returncode == 0, done.stderr
-    assert "warning[W-MAN-001]" in done.stderr and "PATH" in at.seen()[0]
-    (started,) = at.lines("harness_start")
-    assert (started["driver"], started["driver_version"]) == ("murmur/driver-claude-code", "0.7.0")
-    lock = (at.project / "murmur.lock").read_text()
-    assert "murmur/driver-claude-code" in lock
+    done = _run(at)
+    assert "warning[W-MAN-001]" in done.stderr
+    check_failed(done, "E-RUN-034", "murmur/driver-claude-code@0.1.0", "launch")
+    assert "murmur/driver-claude-code" in (at.project / "murmur.lock").read_text()

@@ -1,14 +1,21 @@
 """The parts of `transport: process` that need no harness. spec/artifacts.md 5 and 13."""
 
+import os
 import threading
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from murmur.core.diagnostics import MurmurError
 from murmur.core.home import Home
+from murmur.manifest.capsule import Capsule
+from murmur.manifest.grants import Capabilities, NameGrant
+from murmur.manifest.inference import Inference
+from murmur.session.harness.confinement import interpreter_names, program_folder, programs
 from murmur.session.harness.contract import (
     BadValue,
     Called,
@@ -22,6 +29,7 @@ from murmur.session.harness.contract import (
     plan_of,
 )
 from murmur.session.harness.inbox import Inbox, Lines, LineSplitter
+from murmur.session.harness.load import _env_allow
 from murmur.session.harness.sessions import HarnessSessions
 from murmur.session.harness.usage import grown, highest, together
 from murmur.session.harness.version import judge
@@ -204,3 +212,42 @@ def test_without_a_record_a_session_is_remembered_in_memory_alone(tmp_path: Path
     assert at.choose("ctx-a", "tsk_2").id == "known"
     assert at.forget("ctx-a") == "known" and at.forget("ctx-a") is None
     assert not any(tmp_path.iterdir())
+
+
+def test_what_an_implied_driver_needs_counts_as_allowed() -> None:
+    def allowed(implied: bool) -> tuple[str, ...]:
+        inference = Inference(transport="process", driver_implied=implied)
+        capsule = Capsule(
+            name="demo",
+            version="1",
+            inference=inference,
+            capabilities=Capabilities(env=NameGrant(("PATH",))),
+        )
+        label = SimpleNamespace(label="murmur/driver-claude-code@0.1.0")
+        return _env_allow(capsule, cast(Any, label), description_of(DESCRIPTION))
+
+    assert allowed(implied=True) == ("PATH", "HOME")
+    with pytest.raises(MurmurError, match="HOME") as refused:
+        allowed(implied=False)
+    assert refused.value.code == "E-CAP-019"
+
+
+@pytest.mark.parametrize(
+    ("line", "runs", "searched"),
+    [
+        (b"#!/usr/bin/env node\n", ("/usr/bin/env",), ("node",)),
+        (b"#!/bin/sh -e\n", ("/bin/sh",), ()),
+        (b"\x7fELF", (), ()),
+    ],
+)
+def test_a_script_may_start_its_interpreter_and_nothing_else(
+    tmp_path: Path, line: bytes, runs: tuple[str, ...], searched: tuple[str, ...]
+) -> None:
+    binary = tmp_path / "harness"
+    binary.write_bytes(line)
+    canonical = tuple(os.path.realpath(each) for each in runs)
+    assert programs(str(binary)) == (str(binary), *canonical)
+    assert interpreter_names(str(binary)) == searched
+    folder = (str(tmp_path),) if runs else ()
+    assert program_folder(str(binary), ("/elsewhere",)) == folder
+    assert program_folder(str(binary), (str(tmp_path / "home"),)) == ()
