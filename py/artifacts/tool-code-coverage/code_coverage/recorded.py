@@ -5,7 +5,6 @@ Three forms are read, each only where it says which test ran which line: coverag
 LCOV tracefiles (`*.info`) whose `TN:` lines name tests.
 """
 
-import json
 import os
 import sqlite3
 import stat
@@ -14,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
+from murmur_tooling.documents import read_json
 from murmur_tooling.members import ToolError
 from murmur_tooling.places import failed
 
@@ -113,7 +113,7 @@ def _numbers(bits: bytes) -> set[int]:
 
 
 def _report(path: Path, recorded: Recorded) -> bool:
-    value = json.loads(_text(path))
+    value = read_json(_text(path))
     if not isinstance(value.get("meta"), dict) or "files" not in value:
         return False  # some other JSON
     for file, entry in value["files"].items():

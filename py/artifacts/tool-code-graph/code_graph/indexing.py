@@ -62,6 +62,10 @@ def index(folder: Path, repository: str) -> dict[str, Any]:
         language = LANGUAGES[os.path.splitext(name)[1]]
         read = read_python(name, text) if language == "python" else None
         files.append(read or read_braces(name, text, language))
+    if not files and skipped:
+        first = f"{skipped[0]['path']}: {skipped[0]['reason']}"
+        message = f"{repository} has {len(skipped)} source files, and none was read; {first}"
+        raise ToolError("nothing_to_index", message)
     if not files:
         known = ", ".join(sorted(LANGUAGES))
         raise ToolError("nothing_to_index", f"{repository} has no file with one of {known}")

@@ -1,10 +1,16 @@
 """Python, by its own parser."""
 
 import ast
+import re
 
 from code_graph.facts import Facts, Reference, Symbol
 
 _DOC = 200
+_CHAIN = 1500
+_MARKS = re.compile(
+    r"(?P<quote>\"{3}|'{3})[\s\S]*?(?P=quote)|\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'"
+    r"|#[^\n]*|\\\n|[()\[\]{},:;\n]|[-+*/%&|^@.]"
+)
 
 # Its first call imports the rest of the module, and a running component has no library.
 ast.unparse(ast.parse("first"))
@@ -14,6 +20,9 @@ def read_python(path: str, text: str) -> Facts:
     """The facts of one module; of one that does not parse only the file itself and why."""
     facts = Facts(path, "python")
     facts.symbols.append(Symbol("", "module", 1, text.count("\n") + 1))
+    if _longest_chain(text) > _CHAIN:
+        facts.problem = f"an expression of it has more than {_CHAIN} operators and calls in a row"
+        return facts
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
@@ -25,6 +34,29 @@ def read_python(path: str, text: str) -> Facts:
     except RecursionError:
         facts.problem = "it is nested too deep"
     return facts
+
+
+def _longest_chain(text: str) -> int:
+    """How many operators and calls the longest expression has, none of them inside the other's
+    brackets: each nests what stands before it one deeper. The parser bounds other nesting itself,
+    but walking this one exhausts a component's stack, which ends the call."""
+    longest = 0
+    counts = [0]
+    for found in _MARKS.finditer(text):
+        mark = found.group()
+        if mark in "([{":
+            counts[-1] += 1
+            counts.append(0)
+        elif mark in ")]}":
+            if len(counts) > 1:
+                counts.pop()
+        elif mark in ",:;" or (mark == "\n" and len(counts) == 1):
+            counts[-1] = 0
+        elif len(mark) == 1 and mark != "\n":
+            counts[-1] += 1
+            longest = max(longest, counts[-1])
+        longest = max(longest, counts[-1])
+    return longest
 
 
 class _Reader(ast.NodeVisitor):

@@ -331,6 +331,15 @@ def test_what_cannot_be_read_is_said_and_costs_nothing_else(tmp_path: Path) -> N
     assert ask(tmp_path, "get_symbol", symbol_id="bad.py")["symbol"]["kind"] == "module"
 
 
+@pytest.mark.parametrize("piece", ["\n+ 1", "\n()", "\n.a", "\n[0]"])
+def test_a_chain_that_no_component_could_walk_costs_one_file(tmp_path: Path, piece: str) -> None:
+    (tmp_path / "long.py").write_text("x = (f" + piece * 50_000 + ")\n")
+    (tmp_path / "table.py").write_text("x = [\n" + "  f(1) + 2,\n" * 5000 + "]\n")
+    done = ask(tmp_path, "index_repository")
+    assert [each["path"] for each in done["skipped"]] == ["long.py"]
+    assert "1500 operators" in done["skipped"][0]["reason"]
+
+
 def test_what_is_no_repository_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
@@ -342,6 +351,9 @@ def test_what_is_no_repository_is_refused_and_nothing_is_written(tmp_path: Path)
     for data in ('{"operation":"index_repository"}', '{"operation":"index"}', "x"):
         assert answer(data, work).status == "error"
     assert list(work.iterdir()) == []
+    (work / "a.js").write_text("x" * 6000)
+    assert "a.js" in call(work, "index_repository")[1]["message"]
+    (work / "a.js").unlink()
     (work / "a.py").write_text("")
     (tmp_path / "out").mkdir()
     (work / ".murmur").symlink_to("../out")

@@ -6,13 +6,13 @@ a killed call left half-written stays where it is: the next append begins on a l
 """
 
 import hashlib
-import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from murmur_tooling.documents import read_json
 from murmur_tooling.members import ToolError
 from murmur_tooling.outcome import compact
 from murmur_tooling.state import sole_writer, unusable
@@ -96,8 +96,8 @@ def seal(value: Mapping[str, Any]) -> str:
 
 def _line(number: int, text: bytes) -> Line:
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = read_json(text)
+    except ValueError:
         return Line(number, {}, "it is no JSON")
     if not isinstance(value, dict) or not isinstance(value.get("seq"), int):
         return Line(number, {}, "it is no record")

@@ -1,10 +1,10 @@
 """The entry's `config:` block: which types of record there are, and how much one call returns."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from murmur_tooling.documents import read_json
 from murmur_tooling.members import ToolError
 
 from corpus_tool.schema import check_schema
@@ -42,7 +42,7 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
     if text is None:
         raise _missing("this artifact's entry has no `config:` block")
     try:
-        block = json.loads(text)
+        block = read_json(text)
     except ValueError:
         raise _invalid("config", "it is not JSON") from None
     if not isinstance(block, dict):

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from murmur_tooling.documents import read_json
 from murmur_tooling.members import Members, ToolError, invalid, read_members
 from murmur_tooling.outcome import Outcome, compact, passed, refused
 from murmur_tooling.state import replace_file, sole_writer, unusable
@@ -97,7 +98,7 @@ def _store(folder: Path, operation: str, entry: Mapping[str, Any]) -> dict[str, 
 
 def _held(path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(path.read_bytes())
+        value = read_json(path.read_bytes())
         if isinstance(value["progress"], list) and isinstance(value["told"], int):
             return {key: value[key] for key in ("report", "progress", "told")}
     except FileNotFoundError:

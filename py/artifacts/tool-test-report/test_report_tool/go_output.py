@@ -4,11 +4,12 @@ Text is read into the same events. A test that has subtests is not counted: it e
 unless it failed and none of them.
 """
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+
+from murmur_tooling.documents import read_json
 
 from test_report_tool.results import Failure, Results, first_line
 
@@ -99,8 +100,8 @@ def _parents(test: str) -> Iterator[str]:
 def _json_events(text: str) -> Iterable[Event]:
     for line in text.splitlines():
         try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
+            value = read_json(line)
+        except ValueError:
             continue  # what a test printed past the testing package's own output
         if isinstance(value, dict):
             yield value

@@ -1,8 +1,9 @@
 """What jest says, as JSON (`--json`) or as text."""
 
-import json
 import re
 from typing import Any
+
+from murmur_tooling.documents import read_json
 
 from test_report_tool.results import Failure, Results, first_line
 
@@ -34,8 +35,8 @@ def read_jest(text: str) -> Results | None:
 
 def _of_json(text: str) -> Results | None:
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = read_json(text)
+    except ValueError:
         return None
     if not isinstance(value, dict) or not isinstance(value.get("testResults"), list):
         return None

@@ -3,9 +3,10 @@
 A refusal of kind `invalid_input` says which member is wrong, what was given and what is allowed.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from murmur_tooling.documents import read_json
 
 
 class ToolError(Exception):
@@ -117,8 +118,8 @@ def read_plain(data: str | None, known: Sequence[str]) -> Members:
 
 def _object(data: str | None) -> dict[str, Any]:
     try:
-        value = json.loads(data or "{}")
-    except (ValueError, RecursionError):
+        value = read_json(data or "{}")
+    except ValueError:
         raise invalid("the input is not JSON") from None
     if not isinstance(value, dict):
         raise invalid(f"the input is {_found(value)}; it must be an object")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from murmur_tooling import state
+from murmur_tooling import documents, state
 from murmur_tooling.members import Members, ToolError, read_members
 from murmur_tooling.places import resolve
 from murmur_tooling.state import granted_state, replace_file, sole_writer
@@ -67,6 +67,16 @@ def test_a_wrong_member_is_named_with_what_is_allowed(
         read(Members(values))
     assert refusal.value.kind == "invalid_input"
     assert fact in str(refusal.value)
+
+
+def test_json_is_read_as_deep_as_a_component_can() -> None:
+    deep = "[" * documents.DEEPEST + "]" * documents.DEEPEST
+    assert documents.read_json(deep.encode()) == json.loads(deep)
+    wide = "[" + ",".join(["[]", '"[[[[ \\" [["'] * documents.DEEPEST) + "]"
+    assert len(documents.read_json(wide)) == 2 * documents.DEEPEST
+    for refused in (f"[{deep}]", '{"a":' * 100_000, b"\xff", "", '"' * 100_001):
+        with pytest.raises(ValueError):
+            documents.read_json(refused)
 
 
 def test_paths_lead_only_below_their_folder(tmp_path: Path) -> None:
