@@ -26,7 +26,7 @@ def python_artifact(
         test_deps = [],
         test_data = [],
         test_requirements = [],
-        whole = False):
+        parser = False):
     """Declares one artifact.
 
     Args:
@@ -39,15 +39,15 @@ def python_artifact(
       test_deps: what the tests import besides.
       test_data: files that the tests read.
       test_requirements: PyPI names of locked distributions that the tests import.
-      whole: whether it parses Python, so that its interpreter keeps what makes it three times as large.
+      parser: whether it parses Python, so that its interpreter keeps parser and compiler.
     """
     sources = native.glob([module + "/*.py"])
     wasm_component(
         name = "component",
         srcs = sources + shared,
         main_module = module + ".component",
+        parser = parser,
         visibility = ["//tests:__subpackages__"],
-        whole = whole,
         wit = ["//py/artifacts/wit:worlds.wit"],
         world = world,
     )

@@ -111,8 +111,8 @@ def build(artifact: dict[str, Any], package: Package, out: Path, *, force: bool)
         command += ["--wit-dep", str(document)]
     for path in files:
         command += ["--source", f"{place(path)}={path}"]
-    if artifact.get("whole"):
-        command += ["--whole"]
+    if artifact.get("parser"):
+        command += ["--parser"]
     fresh = folder / "capsule.wasm.new"
     command += ["--output", str(fresh)]
     subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)})

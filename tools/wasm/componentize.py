@@ -25,7 +25,7 @@ TRIMMING = "murmur_trimming"
 """Modules that the component gets besides its sources."""
 _ENTRY_TEXT = f"""\
 import {TRIMMING}
-{TRIMMING}.before()
+{TRIMMING}.before(parser={{parser}})
 from {{module}} import *
 NATIVE_MODULES = {TRIMMING}.after()
 del {TRIMMING}
@@ -49,7 +49,7 @@ def main() -> int:
     parser.add_argument("--wit", action="append", default=[], type=Path)
     parser.add_argument("--wit-dep", action="append", default=[], type=Path)
     parser.add_argument("--still", required=True, type=Path, help="the library made of still.c")
-    parser.add_argument("--whole", action="store_true", help="leave it as componentize-py made it")
+    parser.add_argument("--parser", action="store_true", help="it imports ast, or compiles text")
     options = parser.parse_args()
     stillness.begin(options.still)
 
@@ -61,10 +61,9 @@ def main() -> int:
             target = scratch / "sources" / place
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, target)
-        small = options.module is not None and not options.whole
-        if small:
+        if options.module is not None:
             (scratch / "sources" / f"{ENTRY}.py").write_text(
-                _ENTRY_TEXT.format(module=options.module)
+                _ENTRY_TEXT.format(module=options.module, parser=options.parser)
             )
             shutil.copy(trimming.__file__, scratch / "sources" / f"{TRIMMING}.py")
         documents.lay_out(scratch / "wit", options.wit, options.wit_dep)
@@ -83,11 +82,7 @@ def main() -> int:
             sys.argv += ["bindings", str(output)]
         else:
             sys.argv += ["componentize", "--python-path", str(scratch / "sources")]
-            sys.argv += [
-                "--output",
-                str(scratch / "whole.wasm"),
-                ENTRY if small else options.module,
-            ]
+            sys.argv += ["--output", str(scratch / "whole.wasm"), ENTRY]
         stillness.hold()
         try:
             componentize_py.script()
@@ -95,9 +90,7 @@ def main() -> int:
             # Every failure of its Rust code arrives as this, with a backtrace of no use here.
             print(str(failure).partition("\n\nStack backtrace:")[0], file=sys.stderr)
             return 1
-        if options.whole:
-            shutil.copy(scratch / "whole.wasm", output)
-        elif small:
+        if options.module is not None:
             try:
                 output.write_bytes(slim.slim((scratch / "whole.wasm").read_bytes()))
             except binary.Unreadable as failure:

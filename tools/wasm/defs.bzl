@@ -54,8 +54,8 @@ def _wasm_component_impl(ctx):
             package = "py/"
         place = file.short_path[len(package):] if file.short_path.startswith(package) else file.basename
         arguments.add("--source", file, format = place + "=%s")
-    if ctx.attr.whole:
-        arguments.add("--whole")
+    if ctx.attr.parser:
+        arguments.add("--parser")
     _run_componentize(ctx, output, arguments, ctx.files.srcs)
     return [DefaultInfo(files = depset([output]), runfiles = ctx.runfiles([output]))]
 
@@ -89,11 +89,11 @@ wasm_component = rule(
     implementation = _wasm_component_impl,
     attrs = dict(
         main_module = attr.string(mandatory = True),
+        parser = attr.bool(doc = "Leaves the interpreter its parser and compiler, for `ast` and `exec`."),
         srcs = attr.label_list(
             allow_files = [".py"],
             mandatory = True,
         ),
-        whole = attr.bool(doc = "Leaves the interpreter its parser and the modules that it needs."),
         **_WORLD_ATTRIBUTES
     ),
 )

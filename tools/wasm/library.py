@@ -5,7 +5,8 @@ reaches from there is emptied, so that indices stay. Reached is what another mod
 imports, what lies in the table of function pointers, and what either calls. The table names every
 method of every native module, therefore the ones of modules that were not imported are left out of
 it (`spans.py`): their tables of methods are read by their initialization alone, and that now raises
-ImportError. So does the compiler, with NotImplementedError: `exec`, `eval` and `compile` of text.
+ImportError. Without the module of syntax trees the compiler goes as well: `exec`, `eval` and
+`compile` of text raise NotImplementedError.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from tools.wasm import binary, instructions, rodata
 from tools.wasm.binary import Import, Section, Unreadable
-from tools.wasm.spans import COMPILER, SPANS, Span
+from tools.wasm.spans import PARSER, SPANS, Span
 
 ENTRY = "Py_InitializeFromConfig"
 """An export by which the library is known."""
@@ -80,7 +81,7 @@ def reduce(module: Sequence[Section], uses: Iterable[Import], imported: Collecti
     functions = dict(whole)
     for name in _ONCE:
         functions[index[name]] = _UNREACHABLE
-    for name, result in _COMPILERS.items():
+    for name, result in _COMPILERS.items() if PARSER not in imported else ():
         functions[index[name]] = _raising("PyExc_NotImplementedError", globals_, index, result)
     for at in refusing:
         functions[at] = _raising("PyExc_ImportError", globals_, index, 0)
@@ -107,9 +108,9 @@ def reduce(module: Sequence[Section], uses: Iterable[Import], imported: Collecti
 
 
 def _dropped(index: Mapping[str, int], imported: Collection[str]) -> set[int]:
-    """What the table of function pointers may lose: the compiler, and modules not imported."""
+    """What the table of function pointers may lose: what modules not imported consist of."""
     spans = [span for span in SPANS if not set(span.modules) & set(imported)]
-    return {at for span in (*spans, *COMPILER) for at in _within(span, index)}
+    return {at for span in spans for at in _within(span, index)}
 
 
 def _uses(

@@ -19,6 +19,8 @@ class Span:
     last: str
 
 
+PARSER = "_ast"
+"""The native module that an artifact with a parser has imported."""
 _CJK = (
     "_codecs_cn",
     "_codecs_hk",
@@ -47,10 +49,9 @@ SPANS = (
     Span(_CJK, "PyInit__codecs_cn", "_multibytecodec_MultibyteStreamWriter_reset"),
     Span(("unicodedata",), "PyInit_unicodedata", "ucd_traverse"),
     Span(("_socket", "select"), "PyInit_select", "sock_gettimeout_getter"),
+    Span((PARSER,), "_PyPegen_interactive_exit", "_PyParser_InteractiveASTFromFile"),
+    Span((PARSER, "_tokenize"), "_PyLexer_remember_fstring_buffers", "_PyTokenizer_ensure_utf8"),
+    Span((PARSER,), "_Py_asdl_stmt_seq_new", "obj2ast_pattern"),
+    Span(("_tokenize",), "PyInit__tokenize", "tokenizeriter_next"),
+    Span((PARSER,), "_Py_asdl_generic_seq_new", "append_interpolation_format_spec"),
 )
-
-COMPILER = (
-    Span(("_ast", "_tokenize"), "_PyPegen_interactive_exit", "_PyTokenizer_ensure_utf8"),
-    Span(("_ast", "_tokenize"), "_Py_asdl_stmt_seq_new", "append_interpolation_format_spec"),
-)
-"""The parser and the objects of the syntax tree."""

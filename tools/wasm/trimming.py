@@ -19,7 +19,6 @@ _RUNTIME = ("random", "weakref")
 """What componentize-py's runtime imports after the artifact."""
 
 _LEFT_OUT = (
-    "_ast",
     "_opcode",
     "_opcode_metadata",
     "_sitebuiltins",
@@ -67,9 +66,15 @@ class Unbuilt(types.ModuleType):
         return type(name, (), {})
 
 
-def before() -> None:
-    """Before the artifact is imported: its interpreter cannot forget syntax tree classes again."""
-    sys.modules["ast"] = Unbuilt("ast")
+def before(*, parser: bool) -> None:
+    """Before the artifact is imported, with `parser` for one that imports `ast` or compiles text.
+
+    The interpreter cannot forget the classes of syntax trees again, once it made them.
+    """
+    if parser:
+        __import__("ast")
+    else:
+        sys.modules["ast"] = Unbuilt("ast")
     for name in _RUNTIME:
         __import__(name)
 
@@ -89,12 +94,12 @@ class Recorder:
 def after() -> bytearray:
     """After it: leaves out what can be; the list of native modules, to be kept in the snapshot.
 
-    Raises ImportError for an artifact that imports `ast`.
+    Raises ImportError for an artifact that imports `ast` without a parser.
     """
-    native = sorted(name for name in sys.modules if name in sys.builtin_module_names)
     _leave_out()
-    if "ast" in sys.modules:
-        raise ImportError("a component has no parser, so it cannot import ast")
+    native = sorted(name for name in sys.modules if name in sys.builtin_module_names)
+    if isinstance(sys.modules.get("ast"), Unbuilt):
+        raise ImportError("it imports ast, which only an artifact with `parser = True` has")
     for module in list(sys.modules.values()):
         for name in ("__doc__", "__cached__"):
             if getattr(module, name, None) is not None:
@@ -142,7 +147,7 @@ def _leave_out() -> None:
             id(sys.modules.get(getattr(value, "__module__", None) or ""))
             for module in kept.values()
             for value in vars(module).values()
-            if isinstance(value, (type, types.FunctionType))
+            if isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType))
         }
         found = [name for name, module in candidates.items() if id(module) in used]
         if not found:

@@ -185,7 +185,7 @@ def test_a_data_class_made_in_a_call_is_refused(say: Guest) -> None:
 def test_an_artifact_that_imports_the_parser_is_not_built(tmp_path: Path) -> None:
     built = build(tmp_path, "import ast\n" + SOURCE)
     assert built.returncode == 1
-    assert "a component has no parser, so it cannot import ast" in built.stderr
+    assert "it imports ast, which only an artifact with `parser = True` has" in built.stderr
     assert not (tmp_path / "component.wasm").exists()
 
 
