@@ -5,6 +5,7 @@ it does not use. Exit statuses follow spec/diagnostics.md 2: 1 for a refusal, 2 
 """
 
 import dataclasses
+import gc
 import importlib
 import sys
 from collections.abc import Mapping, Sequence
@@ -181,6 +182,15 @@ _with_help(mur)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit status."""
+    try:
+        return _run(arguments)
+    finally:
+        # What is left is freed with the process; the interpreter's last collections would go
+        # through all of it first, 70 ms after an agent's session.
+        gc.freeze()
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     try:
         result = mur.main(arguments, prog_name="mur", standalone_mode=False)
     except click.exceptions.Exit as ending:
