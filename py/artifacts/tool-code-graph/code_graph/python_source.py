@@ -223,4 +223,5 @@ def _annotated(node: ast.expr) -> tuple[str, ...]:
 
 
 def _doc(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> str:
-    return (ast.get_docstring(node) or "").partition("\n")[0][:_DOC]
+    # Cleaning it would import inspect, which a running component has not.
+    return (ast.get_docstring(node, clean=False) or "").strip().partition("\n")[0][:_DOC]
