@@ -180,7 +180,11 @@ def test_a_session_that_the_harness_lost_is_e_run_036_until_it_is_forgotten(
 def test_what_is_untested_or_not_a_subscription_is_warned_of_and_traced(at: Harnessed) -> None:
     at.capsule()
     done = _run(at, STAND_IN_VERSION="2.5.0 (Stand-in)", STAND_IN_AUTH="api-key")
-    for code, facts in (("W-RUN-002", ("2.5.0", "1.0.0")), ("W-SEC-031", ("api-key",))):
+    for code, facts in (
+        ("W-RUN-002", ("2.5.0", "1.0.0")),
+        ("W-SEC-031", ("api-key",)),
+        ("W-SEC-036", ("python3",)),
+    ):
         check_warned(Case(code, lambda _: done, facts), done)
     warned = {line["code"]: line["message"] for line in at.lines("harness_warning")}
     assert set(warned) == {"W-RUN-002", "W-SEC-031"}

@@ -212,6 +212,7 @@ def _stage(prepared: Prepared, guests: Guests, undo: contextlib.ExitStack) -> St
                 *gateway_warnings,
                 *limit_warnings,
                 *alternate_warnings,
+                *(harness.warnings if harness is not None else ()),
             ),
         )
         write_runtime_files(staged)

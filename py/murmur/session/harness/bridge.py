@@ -21,6 +21,7 @@ import h11
 
 from murmur.core.version import VERSION
 from murmur.session.harness.contract import Bridge
+from murmur.session.harness.given import read_json
 from murmur.session.inventory import Tool
 
 SERVER_NAME: Final = "claude_bridge"
@@ -29,6 +30,9 @@ PATH: Final = "/bridge"
 _PROTOCOL: Final = "2024-11-05"
 _LARGEST_BODY: Final = 16 << 20
 _READ_S: Final = 30.0
+_WRITE_S: Final = 30.0
+_MOST_CONNECTIONS: Final = 32
+"""At once: each may hold a body, and a call that waits for the one before it."""
 _CHUNK: Final = 1 << 16
 _NOT_FOUND: Final = -32601
 _BAD_PARAMS: Final = -32602
@@ -147,10 +151,13 @@ class ToolBridge:
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
+        if len(self._connections) >= _MOST_CONNECTIONS:
+            writer.transport.abort()
+            return
         self._connections.add(task)
         try:
             await self._serve(reader, writer)
-        except (OSError, TimeoutError, asyncio.CancelledError):
+        except (OSError, TimeoutError, h11.LocalProtocolError, asyncio.CancelledError):
             pass  # whoever asked is gone, or the session is
         finally:
             self._connections.discard(task)
@@ -177,7 +184,8 @@ class ToolBridge:
             wire.send(h11.EndOfMessage()),
         ]
         writer.write(b"".join(part for part in data if part))
-        await writer.drain()
+        async with asyncio.timeout(_WRITE_S):
+            await writer.drain()
 
     async def _answer(
         self, asked: h11.Request, body: bytes
@@ -191,13 +199,15 @@ class ToolBridge:
         if run is None or not _authorized(asked, run.token):
             return 401, [("www-authenticate", "Bearer")], b""
         try:
-            message = json.loads(body)
-        except (ValueError, RecursionError):
+            message = read_json(body)
+        except ValueError:
             return 400, [], b""
         if not isinstance(message, dict):
             return 400, [], b""
         if message.get("id") is None:
             return 202, [], b""
+        if not isinstance(message["id"], str | int | float):
+            return 400, [], b""
         result, failure = await self._method(run, message)
         answer: dict[str, Any] = {"jsonrpc": "2.0", "id": message["id"]}
         answer |= {"result": result} if failure is None else {"error": failure}

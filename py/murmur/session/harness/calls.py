@@ -6,7 +6,6 @@ bridge knows of it, its state effect and resource, is then said in the report's 
 """
 
 import dataclasses
-import json
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -20,6 +19,7 @@ from murmur.session.deadline import Notice
 from murmur.session.dispatch import Dispatcher
 from murmur.session.harness.bridge import Answered, BridgeCall, Image
 from murmur.session.harness.contract import CallAnswered, Called
+from murmur.session.harness.given import read_json
 from murmur.trace.content import Capture
 from murmur.trace.writer import TraceWriter
 
@@ -141,6 +141,6 @@ def _same(reported: _Reported, name: str, given: Any) -> bool:
 def _parsed(text: str) -> Any:
     """A call's input; an empty one where it is no JSON."""
     try:
-        return json.loads(text) if text.strip() else {}
-    except (ValueError, RecursionError):
+        return read_json(text) if text.strip() else {}
+    except ValueError:
         return {}

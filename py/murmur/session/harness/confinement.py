@@ -10,13 +10,13 @@ import dataclasses
 import os
 from typing import TYPE_CHECKING, Final
 
-from murmur.sandbox.binaries import inside, script_interpreter, shebang
 from murmur.sandbox.policy import Demands
 from murmur.sandbox.session import open_session
 from murmur.session.command_policy import session_policy
 from murmur.session.demands import command_demands, harness_paths
 from murmur.session.egress import open_egress
 from murmur.session.harness.load import LoadedHarness
+from murmur.session.harness.program import interpreter_names, program_folder, programs
 from murmur.session.stage import Staged
 
 if TYPE_CHECKING:
@@ -73,22 +73,3 @@ def _demands(staged: Staged, loaded: LoadedHarness) -> Demands:
             *program_folder(loaded.binary, own),
         ),
     )
-
-
-def programs(binary: str) -> tuple[str, ...]:
-    """The canonical paths that may be executed by their own: the harness, its interpreter."""
-    return (binary, *(os.path.realpath(word) for word in shebang(binary)[:1]))
-
-
-def interpreter_names(binary: str) -> tuple[str, ...]:
-    """The programs that PATH is searched for to run a script: what `env` is asked for."""
-    name = script_interpreter(binary)
-    return (name,) if name is not None and os.path.basename(shebang(binary)[0]) == "env" else ()
-
-
-def program_folder(binary: str, own: tuple[str, ...]) -> tuple[str, ...]:
-    """The folder of a script, whose other parts lie beside it; none where that holds `own`."""
-    if script_interpreter(binary) is None:
-        return ()
-    folder = os.path.dirname(binary)
-    return () if any(inside(os.path.realpath(each), (folder,)) for each in own) else (folder,)

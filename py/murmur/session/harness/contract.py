@@ -13,6 +13,12 @@ FailureKind = Literal["auth", "quota", "max-turns", "canceled", "harness-error",
 SessionMode = Literal["new", "resume"]
 FILES_DIR: Final = "{files_dir}"
 
+_LONGEST_FILE_NAME: Final = 255
+_LONGEST_SESSION_ID: Final = 1024
+_MOST_TOKENS: Final = 1 << 48
+_LATEST_S: Final = 253_402_300_799
+"""The end of the year 9999: no later moment is a date to anybody."""
+
 
 class BadValue(Exception):
     """A value that the contract does not allow; the text says which."""
@@ -292,6 +298,8 @@ def plan_of(value: object) -> LaunchPlan:
     for name in names:
         if not name or "/" in name or "\0" in name or name in (".", ".."):
             raise BadValue(f"files holds {name!r}, which is no name of a file")
+        if len(name.encode()) > _LONGEST_FILE_NAME:
+            raise BadValue(f"files holds a name of more than {_LONGEST_FILE_NAME} bytes")
     if len(set(names)) < len(names):
         raise BadValue("files holds one name twice")
     for name, text in plan.env_set:
@@ -310,9 +318,28 @@ def event_of(value: object) -> Event:
             if not isinstance(payload, str):
                 raise TypeError("its payload is no text")
             return _OF_TEXT[case](payload)
-        return cast(Event, _record(_RECORDS[case], payload, case))
+        return _possible(cast(Event, _record(_RECORDS[case], payload, case)))
     except (KeyError, TypeError, ValueError) as wrong:
         raise BadValue(f"an event is malformed: {wrong}") from None
+
+
+def _possible(event: Event) -> Event:
+    """An event whose values can be kept. Raises BadValue for one whose cannot.
+
+    The id of a session is a file's content, an argument and a line on a terminal later.
+    """
+    match event:
+        case SessionStarted(id=identifier) if identifier:
+            if len(identifier) > _LONGEST_SESSION_ID or not identifier.isprintable():
+                what = f"more than {_LONGEST_SESSION_ID} characters, or some that are not printed"
+                raise BadValue(f"session-started has an id with {what}")
+        case Usage():
+            for field in dataclasses.fields(event):
+                if (getattr(event, field.name) or 0) > _MOST_TOKENS:
+                    raise BadValue(f"usage has more {field.name} tokens than can be")
+        case Quota(resets_at=moment) if moment is not None and moment > _LATEST_S:
+            return dataclasses.replace(event, resets_at=None)
+    return event
 
 
 def _record(kind: type[Any], value: object, name: str) -> Any:

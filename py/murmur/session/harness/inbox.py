@@ -15,6 +15,8 @@ LONGEST_LINE: Final = 16 << 20
 """In bytes. A longer line is cut there; the driver is given its beginning."""
 
 _HELD_BYTES: Final = 32 << 20
+_LINE_BYTES: Final = 64
+"""What keeping a line costs beside its bytes: one that holds none is not free."""
 _BATCH_LINES: Final = 256
 
 
@@ -52,7 +54,7 @@ class Inbox:
                 if self._closed:
                     return
                 self._items.append(line)
-                self._bytes += len(line)
+                self._bytes += len(line) + _LINE_BYTES
             self._changed.notify_all()
 
     def post(self, item: BridgeCall | Ended) -> None:
@@ -75,7 +77,7 @@ class Inbox:
                     break
                 self._items.popleft()
                 lines.append(following)
-            self._bytes -= sum(map(len, lines))
+            self._bytes -= sum(map(len, lines)) + _LINE_BYTES * len(lines)
             self._changed.notify_all()
         return Lines(tuple(line.decode("utf-8", "replace") for line in lines))
 

@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from typing import Final
 
-from murmur.core.diagnostics import error
+from murmur.core.diagnostics import Diagnostic, error, warning
 from murmur.guest.client import Guests
 from murmur.manifest.capsule import Capsule
 from murmur.sandbox.binaries import inside, matches
@@ -16,6 +16,7 @@ from murmur.session.artifacts import StagedArtifact
 from murmur.session.entrypoints import DEFAULT_PATH
 from murmur.session.harness.contract import Description
 from murmur.session.harness.driver import CallFailed, ProcessDriver
+from murmur.session.harness.program import native_loaders
 from murmur.session.prepare import Prepared
 
 BY_COMMAND: Final = "inference.command"
@@ -34,6 +35,12 @@ class LoadedHarness:
     binary: str
     source: str
     env_allow: tuple[str, ...]
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """W-SEC-036 for a script whose runtime could load what commands left in the work folder."""
+        loaders = native_loaders(self.binary)
+        return (warning("W-SEC-036", binaries=", ".join(loaders)),) if loaders else ()
 
 
 def load_harness(

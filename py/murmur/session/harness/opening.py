@@ -77,7 +77,10 @@ class HarnessRoom:
         return self._probed[1]
 
     def _run(self, argv: Sequence[str], env: Mapping[str, str], seconds: float) -> CommandResult:
-        return self._session.run(argv, env, timeout=seconds)
+        done = self._session.run(argv, env, timeout=seconds)
+        # What asking it left running would see the run's files.
+        self._session.kill_leftovers()
+        return done
 
     def _served_bridge(self) -> ToolBridge:
         """The bridge, listening in the harness's network from the first run on."""

@@ -43,6 +43,7 @@ class HarnessProcess:
         inbox: Inbox,
     ) -> None:
         """Starts it. Raises NotStarted, and E-RUN-013 and E-RUN-014, which end the session."""
+        self._session = session
         self._inbox = inbox
         self._lines = LineSplitter()
         self._stderr = bytearray()
@@ -110,12 +111,21 @@ class HarnessProcess:
     def kill(self) -> None:
         self._running.kill()
 
-    def close(self) -> None:
-        """Ends it, whatever it does, and the thread that reads it."""
+    def close(self) -> str | None:
+        """Ends it with all that it left running, and the thread that reads it.
+
+        What it left would read the next run's files, whose caller may be another. Says why, where
+        that could not be ended.
+        """
         self.close_stdin()
         self._inbox.close()
         self._running.kill()
         self._reader.join(_JOIN_S)
+        try:
+            self._session.kill_leftovers()
+        except OSError as failure:
+            return f"what the harness left running could not be ended: {failure}"
+        return None
 
 
 class _Feeder:

@@ -100,7 +100,9 @@ class HarnessRun:
             if isinstance(outcome, Stopped):
                 outcome = Stopped(self._killed)
         finally:
-            process.close()
+            left = process.close()
+        if left is not None:
+            self._turns.note(left)
         if self._ended is None:
             self._ended = self._last_word()
         self._trace_exit(cause, began)

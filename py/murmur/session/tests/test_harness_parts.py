@@ -15,7 +15,6 @@ from murmur.core.home import Home
 from murmur.manifest.capsule import Capsule
 from murmur.manifest.grants import Capabilities, NameGrant
 from murmur.manifest.inference import Inference
-from murmur.session.harness.confinement import interpreter_names, program_folder, programs
 from murmur.session.harness.contract import (
     BadValue,
     Called,
@@ -30,6 +29,12 @@ from murmur.session.harness.contract import (
 )
 from murmur.session.harness.inbox import Inbox, Lines, LineSplitter
 from murmur.session.harness.load import _env_allow
+from murmur.session.harness.program import (
+    interpreter_names,
+    native_loaders,
+    program_folder,
+    programs,
+)
 from murmur.session.harness.sessions import HarnessSessions
 from murmur.session.harness.usage import grown, highest, together
 from murmur.session.harness.version import judge
@@ -248,6 +253,7 @@ def test_a_script_may_start_its_interpreter_and_nothing_else(
     canonical = tuple(os.path.realpath(each) for each in runs)
     assert programs(str(binary)) == (str(binary), *canonical)
     assert interpreter_names(str(binary)) == searched
+    assert native_loaders(str(binary)) == searched
     folder = (str(tmp_path),) if runs else ()
     assert program_folder(str(binary), ("/elsewhere",)) == folder
     assert program_folder(str(binary), (str(tmp_path / "home"),)) == ()
