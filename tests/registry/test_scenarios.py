@@ -9,7 +9,7 @@ from pathlib import Path
 from murmur.session.hooks.contracts import Handler
 from murmur.trace.catalogue import Event
 from tests.endtoend.scenarios import SCENARIOS
-from tests.endtoend.scenarios.hooks import ARMS, HONOURED
+from tests.endtoend.scenarios.unheeded import ARMS, HONOURED
 from tests.registry.unscripted import ELSEWHERE, LATER, SILENT_ARMS, Reached
 
 ROOT = Path("pyproject.toml").resolve().parent

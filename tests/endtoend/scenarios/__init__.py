@@ -5,7 +5,8 @@ from tests.endtoend.scenarios.conversations import CONVERSATIONS
 from tests.endtoend.scenarios.endings import ENDINGS
 from tests.endtoend.scenarios.hooks import HOOKS
 from tests.endtoend.scenarios.scenario import Scenario
+from tests.endtoend.scenarios.unheeded import UNHEEDED
 
-SCENARIOS: tuple[Scenario, ...] = (*CALLS, *CONVERSATIONS, *ENDINGS, *HOOKS)
+SCENARIOS: tuple[Scenario, ...] = (*CALLS, *CONVERSATIONS, *ENDINGS, *HOOKS, *UNHEEDED)
 
 __all__ = ["SCENARIOS"]

@@ -123,80 +123,6 @@ def resumed_short(ended: Ended) -> None:
     assert texts == ["go", "one", "all of it in one sentence", "go", "one"]
 
 
-# One answer of every arm that the handler does not honour, each of which is a fault.
-ARMS: Final[Mapping[str, list[Any]]] = {
-    "replace-context": ["replace-context", [["user", "x"]]],
-    "write-manifests": ["write-manifests", [["sh", "name: sh\n"]]],
-    "artifact": ["artifact", '{"a": 1}'],
-    "reopen-task": ["reopen-task", "again"],
-    "seed-context": ["seed-context", [["user", "x"]]],
-    "deny": ["deny", "no"],
-}
-HANDLERS: Final = (
-    "on-session-start",
-    "on-task-start",
-    "on-inference",
-    "on-tool-call",
-    "on-shell",
-    "on-compaction",
-    "on-task-end",
-    "on-session-end",
-)
-# What a hook without a commit policy is listened to for all the same.
-HONOURED: Final = {("on-inference", "artifact")}
-
-
-def wrong(arm: str) -> list[Expected]:
-    """The faults of a hook that answers every handler with that arm, in the order of the calls."""
-    heard = [
-        "on-session-start",
-        "on-task-start",
-        "on-inference",
-        "on-compaction",
-        "on-tool-call",
-        "on-inference",
-        "on-compaction",
-        "on-shell",
-        "on-inference",
-        "on-compaction",
-        "on-task-end",
-        "on-session-end",
-    ]
-    return [fault(event, arm) for event in heard if (event, arm) not in HONOURED]
-
-
-def unheeded(arm: str) -> Scenario:
-    """A session whose hook answers everything with one arm that it may not commit."""
-    turns = [long_call("a"), shell_turn("sh", "true"), DONE]
-    answers = {handler.replace("-", "_"): [ARMS[arm]] * 3 for handler in HANDLERS}
-    return hooked(
-        f"a listening hook that answers {arm} everywhere",
-        turns,
-        [hook("probe-listens", **answers)],
-        Launch(
-            events=[
-                "session_start",
-                *task(
-                    "inference",
-                    at("compaction_declined", reason="no_hook_replacement"),
-                    "tool_call",
-                    "inference",
-                    "compaction_declined",
-                    "tool_call",
-                    "shell",
-                    "inference",
-                    "compaction_declined",
-                ),
-                *wrong(arm),
-                at("session_end", exit_status="ok"),
-            ],
-            files=["a"],
-            result="done",
-        ),
-        **{**SHELL, **COMPACTED},
-    )
-
-
 HOOKS: Final = [
     hooked(
         "a hook describes a tool at staging",
@@ -471,5 +397,4 @@ HOOKS: Final = [
         [hook("probe-listens", on_session_start=[["err", "at first"]], on_inference=[["trap"]])],
         Launch(result="done", check=logged("probe-listens", "at first")),
     ),
-    *(unheeded(arm) for arm in ARMS),
 ]
