@@ -108,6 +108,25 @@ def with_state(turns: Sequence[Mapping[str, Any]]) -> list[Any]:
     return [driver, {**editor, "capabilities": {"state": {}}}]
 
 
+SUMMARISED: Final = [
+    {"when": {"system": "working memory"}, "text": "the port is 4711"},
+    {"text": "one"},
+]
+COMPACT: Final = {"name": "local/hook-compact", "version": "0.1.0", "runtime": "hook"}
+
+
+def summarised(ended: Ended) -> None:
+    asked, answered = ended.lines("inference")
+    end = ended.line("session_end")
+    for side in ("input", "output"):
+        counted = asked[f"{side}_tokens"] + answered[f"{side}_tokens"]
+        assert end[f"total_{side}_tokens"] == counted
+    assert len(answered["message_ids"]) == 2
+    summary = ended.messages()[2]
+    assert summary["inserted_by"] == "replace-context"
+    assert "the port is 4711" in summary["content"][0]["text"]
+
+
 CONVERSATIONS: Final = [
     Scenario(
         "stateless launches record one conversation and load none",
@@ -221,5 +240,23 @@ CONVERSATIONS: Final = [
                 check=counts("ctx_1", 2),
             )
         ],
+    ),
+    Scenario(
+        "a resumed conversation is summarised by the default hook, whose call counts",
+        SUMMARISED,
+        [
+            Launch(("--context", "ctx_1")),
+            Launch(
+                ("--resume", "--resume-mode", "compact"),
+                alone(
+                    at("inference", decision="text", origin="hook:hook-compact"),
+                    "compaction",
+                    at("inference", decision="end_turn"),
+                ),
+                result="one",
+                check=summarised,
+            ),
+        ],
+        {"artifacts": replay_with(SUMMARISED, COMPACT)},
     ),
 ]
