@@ -21,6 +21,7 @@ from tests.endtoend.capsule import (
     replay,
     write_manifest,
 )
+from tests.endtoend.ground import Ground
 
 
 def _mounted(
@@ -94,16 +95,8 @@ def test_a_home_that_can_only_be_read_refuses_the_launch_and_nothing_is_made(
         pytest.skip("needs root and unshare to mount a home that can only be read")
     write_manifest(project, replay([{"text": "done"}]))
     script = 'mount --bind "$HOME" "$HOME" && mount -o remount,ro,bind "$HOME" && exec "$@"'
-    done = subprocess.run(
-        [unshare, "--mount", "sh", "-c", script, "sh", *mur_command(), "run", "--task", "go"],
-        cwd=project,
-        env=dict(place.environ),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_SECONDS,
-        check=False,
-    )
+    wrapper = [unshare, "--mount", "sh", "-c", script, "sh"]
+    done = Ground(place, project).under(wrapper, "run", "--task", "go")
     assert (done.returncode, done.stdout) == (1, "status:  failed\n"), done.stderr
     (complaint,) = [line for line in done.stderr.splitlines() if line.startswith("error[")]
     assert complaint.startswith("error[E-IO-003]: the directories of session ses_")

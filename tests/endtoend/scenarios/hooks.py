@@ -79,6 +79,15 @@ def seeded(outcome: str, **more: object) -> list[Expected]:
     return alone(at("context_seed", outcome=outcome, **more), "inference")
 
 
+def rejected(reason: str) -> list[Expected]:
+    return [
+        "session_start",
+        *task(at("context_seed", outcome="rejected", reason=reason), "inference"),
+        fault("on-task-start", "seed-rejected"),
+        at("session_end", exit_status="ok"),
+    ]
+
+
 def wide(words: int) -> str:
     return "word " * words
 
@@ -245,48 +254,21 @@ HOOKS: Final = [
         "a seed with a message beyond the budget is rejected",
         [DONE],
         [hook("probe-seeds", on_task_start=[seed(wide(2000))])],
-        Launch(
-            events=[
-                "session_start",
-                *task(
-                    at("context_seed", outcome="rejected", reason="message_over_budget"),
-                    "inference",
-                ),
-                fault("on-task-start", "seed-rejected"),
-                at("session_end", exit_status="ok"),
-            ]
-        ),
+        Launch(events=rejected("message_over_budget")),
         **SEEDED,
     ),
     hooked(
         "a seed far beyond the budget is rejected",
         [DONE],
         [hook("probe-seeds", on_task_start=[seed(*[wide(900)] * 6)])],
-        Launch(
-            events=[
-                "session_start",
-                *task(
-                    at("context_seed", outcome="rejected", reason="overflow_over_limit"),
-                    "inference",
-                ),
-                fault("on-task-start", "seed-rejected"),
-                at("session_end", exit_status="ok"),
-            ]
-        ),
+        Launch(events=rejected("overflow_over_limit")),
         **SEEDED,
     ),
     hooked(
         "a seed without a budget is rejected",
         [DONE],
         [hook("probe-seeds", on_task_start=[seed("x")])],
-        Launch(
-            events=[
-                "session_start",
-                *task(at("context_seed", outcome="rejected", reason="no_budget"), "inference"),
-                fault("on-task-start", "seed-rejected"),
-                at("session_end", exit_status="ok"),
-            ]
-        ),
+        Launch(events=rejected("no_budget")),
         **driver(model="unlisted", max_tokens=1000),
     ),
     hooked(

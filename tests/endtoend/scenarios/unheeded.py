@@ -3,9 +3,11 @@
 spec/artifacts.md 15.2.
 """
 
+import typing
 from collections.abc import Mapping
 from typing import Any, Final
 
+from murmur.session.hooks.contracts import Handler
 from tests.endtoend.capsule import shell_turn
 from tests.endtoend.scenarios.calls import DONE, SHELL
 from tests.endtoend.scenarios.hooks import COMPACTED, fault, hook, hooked, long_call
@@ -20,16 +22,7 @@ ARMS: Final[Mapping[str, list[Any]]] = {
     "seed-context": ["seed-context", [["user", "x"]]],
     "deny": ["deny", "no"],
 }
-HANDLERS: Final = (
-    "on-session-start",
-    "on-task-start",
-    "on-inference",
-    "on-tool-call",
-    "on-shell",
-    "on-compaction",
-    "on-task-end",
-    "on-session-end",
-)
+HANDLERS: Final = [each for each in typing.get_args(Handler) if each != "on-stage"]
 # What a hook without a commit policy is listened to for all the same.
 HONOURED: Final = {("on-inference", "artifact")}
 
