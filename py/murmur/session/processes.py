@@ -272,12 +272,12 @@ class ToolProcesses:
 
 
 def _ended(result: CommandResult | None) -> Answer:
-    """`finished`; a status above 128 is a signal, as shells count."""
+    """`finished`: the code that the program ended with, or the signal that ended it."""
     if result is None:
         return Err("the program could not be ended")
     if result.set_up_failure is not None:
         return Err(result.set_up_failure)
-    signal = result.exit_code - 128 if result.exit_code > 128 else None
+    signal = result.signal
     cut = max(len(result.stdout), len(result.stderr)) > OUTPUT_BYTES
     return Ok(
         {

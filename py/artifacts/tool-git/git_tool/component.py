@@ -27,7 +27,6 @@ def _run_git(arguments: Sequence[str], given: bytes | None) -> Finished:
         ended = process.run("git", list(arguments), given)
     except Err as refused:
         raise _refusal(refused.value) from None
-    # A status above 128 is one of git's own, which the interface takes for a signal.
     code = ended.exit_code if ended.exit_code is not None else 128 + (ended.signal or 0)
     stdout, stderr = (text.decode("utf-8", "replace") for text in (ended.stdout, ended.stderr))
     return Finished(code, stdout, stderr, ended.truncated)

@@ -103,12 +103,13 @@ def test_a_set_up_that_fails_is_failed_and_no_refusal() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "exit_code", "signal"), [(0, 0, None), (3, 3, None), (128, 128, None), (137, None, 9)]
+    ("code", "killed_by", "exit_code", "signal"),
+    [(0, None, 0, None), (3, None, 3, None), (129, None, 129, None), (137, 9, None, 9)],
 )
-def test_a_status_above_128_is_a_signal(
-    code: int, exit_code: int | None, signal: int | None
+def test_a_program_has_ended_by_a_code_or_by_a_signal(
+    code: int, killed_by: int | None, exit_code: int | None, signal: int | None
 ) -> None:
-    processes = Processes(commands(lambda *_, **__: ended(code)), None, None)
+    processes = Processes(commands(lambda *_, **__: ended(code, signal=killed_by)), None, None)
     answer = asked(processes, "run", "cat", [], None)
     assert isinstance(answer, Ok)
     assert (answer.value["exit-code"], answer.value["signal"]) == (exit_code, signal)
