@@ -108,7 +108,7 @@ def with_state(turns: Sequence[Mapping[str, Any]]) -> list[Any]:
     return [driver, {**editor, "capabilities": {"state": {}}}]
 
 
-SUMMARISED: Final = [
+SUMMARISED: Final[list[dict[str, Any]]] = [
     {"when": {"system": "working memory"}, "text": "the port is 4711"},
     {"text": "one"},
 ]
