@@ -28,7 +28,7 @@ class Program:
         return self.result
 
     def stop(self) -> CommandResult:
-        self.result = CommandResult(143, b"", b"", 1)
+        self.result = CommandResult(143, b"", b"", 1, signal=15)
         return self.result
 
 
