@@ -412,7 +412,8 @@ def test_a_pull_is_staged_listed_pinned_and_traced_and_later_launches_mark_it_un
     # An agent that declares it stages it untrusted, and its text is fenced.
     declared = {"name": "local/pulled-style", "version": "0.1.0", "runtime": "skill"}
     calling = {"tool_calls": [{"name": "pulled-style", "input": {}}]}
-    turns: list[dict[str, Any]] = [calling, {"text": "done"}]
+    fenced = "<untrusted-content source=tool:pulled-style>\nWrite plainly."
+    turns: list[dict[str, Any]] = [calling, {"text": "done", "expect": fenced}]
     agent = replay(turns)
     agent["artifacts"] = [agent["artifacts"][0], declared]
     write_manifest(script.project, agent)

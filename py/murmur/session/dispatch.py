@@ -187,7 +187,7 @@ class Dispatcher:
             arguments = given if isinstance(given, Mapping) else {}
             return self._runtime_tools[tool.name](arguments, attempt, turn)
         if tool.kind is ToolKind.SKILL:
-            return Answer(self._skills[tool.name], fenced=False)
+            return Answer(self._skills[tool.name], fenced=tool.name in self._pulled)
         data = json.dumps(given, separators=(",", ":"), ensure_ascii=False)
         return self._call(tool, data, attempt, turn)
 
