@@ -147,7 +147,7 @@ def harness(
     folder: Path,
     *scripts: Script,
     interrupt: Interrupt = "stdin-message",
-    inactivity: float = 600,
+    inactivity: float = 30,
     tools: Mapping[str, Any] | None = None,
     lifecycle: Lifecycle | None = None,
     hooks: AskHooks | None = None,
