@@ -80,7 +80,15 @@ def write(path: str, text: str) -> str:
     return "written"
 
 
+def do(source: str) -> object:
+    """What any code finds, under the name `found`."""
+    names: dict[str, object] = {"bridge": bridge, "tell": tell}
+    exec(source, names)
+    return names.get("found")
+
+
 DOES: dict[str, Callable[..., object]] = {
+    "do": do,
     "say": lambda events: tell(**events),
     "print": lambda text: print(text, flush=True),
     "call": call,

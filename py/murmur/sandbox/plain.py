@@ -211,6 +211,13 @@ class PlainSession:
         """A listener on a free loopback port of the host. Raises OSError."""
         return socket.create_server(("127.0.0.1", 0))
 
+    def kill_leftovers(self) -> None:
+        """As CommandSession.kill_leftovers. The next command's group is another."""
+        with self._lock:
+            guard, self._guard = self._guard, None
+        if guard is not None:
+            _end(guard)
+
     def check_ceiling(self) -> None:
         """As CommandSession.check_ceiling."""
         with self._lock:
@@ -301,17 +308,22 @@ class PlainSession:
             guard, self._guard = self._guard, None
             running, self._running = self._running, []
         if guard is not None:
-            # Not reaped yet, so its number, which is the group's, is nobody else's.
-            os.killpg(guard.pid, signal.SIGKILL)
-            guard.wait()
-            if guard.stdin is not None:
-                guard.stdin.close()
+            _end(guard)
         if self._scope is not None:
             self._scope.kill()
         for command in running:
             command.kill()
         left = [command for command in running if command.wait(KILL_S) is None]
         return not left
+
+
+def _end(guard: "subprocess.Popen[bytes]") -> None:
+    """Kills the group that this is the first of."""
+    # Not reaped yet, so its number, which is the group's, is nobody else's.
+    os.killpg(guard.pid, signal.SIGKILL)
+    guard.wait()
+    if guard.stdin is not None:
+        guard.stdin.close()
 
 
 def _limit_of(code: int) -> str | None:

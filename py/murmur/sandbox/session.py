@@ -20,6 +20,7 @@ from murmur.sandbox.ceiling import Ceiling
 from murmur.sandbox.cgroup import Events, Scope
 from murmur.sandbox.holder import Holder, start_holder
 from murmur.sandbox.launchspec import LaunchSpec, encode, memfd
+from murmur.sandbox.leftovers import kill_leftovers
 from murmur.sandbox.mur_sandbox import above_stdio, spawn
 from murmur.sandbox.policy import CommandPolicy
 from murmur.sandbox.reaching import connect_inside, listen_inside
@@ -152,6 +153,18 @@ class CommandSession:
             pidfd = os.dup(self._holder.pidfd)
         try:
             return connect_inside(pidfd, port, seconds)
+        finally:
+            os.close(pidfd)
+
+    def kill_leftovers(self) -> None:
+        """Kills all that its commands left running, and whatever else runs of it; the session goes
+        on. Raises OSError where that could not be done."""
+        with self._lock:
+            if self._holder is None or self._closed:
+                return
+            pidfd = os.dup(self._holder.pidfd)
+        try:
+            kill_leftovers(pidfd)
         finally:
             os.close(pidfd)
 

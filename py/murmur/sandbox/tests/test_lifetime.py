@@ -258,3 +258,19 @@ def test_no_descriptor_is_left_behind(contain: Opener) -> None:
     session.sh("sleep 0.3 & echo x")
     session.close()
     assert len(os.listdir("/proc/self/fd")) <= before
+
+
+def test_what_commands_left_can_be_ended_while_the_session_goes_on(session: Contained) -> None:
+    seconds = "31539.25"
+    outside = subprocess.Popen(["sleep", "31540.25"])
+    try:
+        assert session.sh(DAEMON.format(seconds=seconds)).exit_code == 0
+        until_alive(seconds, 2)
+        session.session.kill_leftovers()
+        assert gone(seconds)
+        assert session.run("true").exit_code == 0
+        session.session.kill_leftovers()  # nobody is left
+        assert outside.poll() is None
+    finally:
+        outside.kill()
+        outside.wait()

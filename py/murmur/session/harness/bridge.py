@@ -29,10 +29,11 @@ PATH: Final = "/bridge"
 
 _PROTOCOL: Final = "2024-11-05"
 _LARGEST_BODY: Final = 16 << 20
+_HELD_BYTES: Final = 32 << 20
+"""Of all bodies together, until each is answered."""
 _READ_S: Final = 30.0
 _WRITE_S: Final = 30.0
 _MOST_CONNECTIONS: Final = 32
-"""At once: each may hold a body, and a call that waits for the one before it."""
 _CHUNK: Final = 1 << 16
 _NOT_FOUND: Final = -32601
 _BAD_PARAMS: Final = -32602
@@ -101,6 +102,7 @@ class ToolBridge:
         self._server: asyncio.Server | None = None
         self._port = 0
         self._connections: set[asyncio.Task[None]] = set()
+        self._held = 0
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -166,12 +168,15 @@ class ToolBridge:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One request of one connection, which ends with its answer."""
         wire = h11.Connection(h11.SERVER)
+        body = bytearray()
         try:
             async with asyncio.timeout(_READ_S):
-                asked, body = await _request(wire, reader, writer)
-            status, headers, answer = await self._answer(asked, body)
+                asked = await self._request(wire, reader, writer, body)
+            status, headers, answer = await self._answer(asked, bytes(body))
         except h11.RemoteProtocolError as bad:
             status, headers, answer = bad.error_status_hint, [], b""
+        finally:
+            self._held -= len(body)
         fields = [
             ("content-length", str(len(answer))),
             ("connection", "close"),
@@ -186,6 +191,36 @@ class ToolBridge:
         writer.write(b"".join(part for part in data if part))
         async with asyncio.timeout(_WRITE_S):
             await writer.drain()
+
+    async def _request(
+        self,
+        wire: h11.Connection,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        body: bytearray,
+    ) -> h11.Request:
+        """The request's head; its body is put into `body`. Raises h11.RemoteProtocolError."""
+        asked: h11.Request | None = None
+        while True:
+            event = wire.next_event()
+            if event is h11.NEED_DATA:
+                if wire.they_are_waiting_for_100_continue:
+                    go_on = wire.send(h11.InformationalResponse(status_code=100, headers=[]))
+                    writer.write(go_on or b"")
+                wire.receive_data(await reader.read(_CHUNK))
+            elif isinstance(event, h11.Request):
+                asked = event
+            elif isinstance(event, h11.Data):
+                body += event.data
+                self._held += len(event.data)
+                if len(body) > _LARGEST_BODY:
+                    raise h11.RemoteProtocolError("the body is too large", error_status_hint=413)
+                if self._held > _HELD_BYTES:
+                    raise h11.RemoteProtocolError("too much waits", error_status_hint=503)
+            elif isinstance(event, h11.EndOfMessage) and asked is not None:
+                return asked
+            else:
+                raise h11.RemoteProtocolError("no request came")
 
     async def _answer(
         self, asked: h11.Request, body: bytes
@@ -263,28 +298,3 @@ def _declaration(tool: Tool) -> dict[str, Any]:
 def _authorized(asked: h11.Request, token: str) -> bool:
     given = next((value for name, value in asked.headers if name == b"authorization"), b"")
     return hmac.compare_digest(given, f"Bearer {token}".encode())
-
-
-async def _request(
-    wire: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-) -> tuple[h11.Request, bytes]:
-    """The request's head and body. Raises h11.RemoteProtocolError."""
-    asked: h11.Request | None = None
-    body = bytearray()
-    while True:
-        event = wire.next_event()
-        if event is h11.NEED_DATA:
-            if wire.they_are_waiting_for_100_continue:
-                go_on = wire.send(h11.InformationalResponse(status_code=100, headers=[]))
-                writer.write(go_on or b"")
-            wire.receive_data(await reader.read(_CHUNK))
-        elif isinstance(event, h11.Request):
-            asked = event
-        elif isinstance(event, h11.Data):
-            body += event.data
-            if len(body) > _LARGEST_BODY:
-                raise h11.RemoteProtocolError("the body is too large", error_status_hint=413)
-        elif isinstance(event, h11.EndOfMessage) and asked is not None:
-            return asked, bytes(body)
-        else:
-            raise h11.RemoteProtocolError("no request came")

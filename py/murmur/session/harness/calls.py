@@ -2,13 +2,16 @@
 
 The bridge makes a call; the harness's own report is what trace and stream say of it
 (spec/artifacts.md 8.3, 13.3). The two are one call when tool and input are the same; what only the
-bridge knows of it, its state effect and resource, is then said in the report's line.
+bridge knows of it, its state effect and resource, is then said in the report's line. A call that
+was made has a line also where the harness keeps silent about it.
 """
 
 import dataclasses
+import json
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from murmur.core.peer_handles import hide_tokens
 from murmur.core.tasks import ArtifactFrame
@@ -22,6 +25,21 @@ from murmur.session.harness.contract import CallAnswered, Called
 from murmur.session.harness.given import read_json
 from murmur.trace.content import Capture
 from murmur.trace.writer import TraceWriter
+
+_MOST_MADE: Final = 64
+_MOST_OPEN: Final = 1024
+"""Of each kind, what waits for its other side; the oldest is not waited for any longer."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Made:
+    """A call that was made and that the harness told nothing of yet."""
+
+    name: str
+    given: Mapping[str, Any]
+    answer: Answer
+    turn: int
+    duration_ms: int
 
 
 @dataclasses.dataclass(slots=True)
@@ -57,7 +75,7 @@ class HarnessCalls:
         self._trace = trace
         self._capture = capture
         self._open: dict[str, _Reported] = {}
-        self._made: list[tuple[str, Any, Answer]] = []
+        self._made: deque[_Made] = deque()
 
     def make(self, asked: BridgeCall, turn: int) -> Answered:
         """Makes a call that the bridge was asked for; `turn` is the one that it belongs to."""
@@ -67,11 +85,15 @@ class HarnessCalls:
         )
         call = ToolCall(reported.call.id if reported else "", asked.name, given)
         self._before_call()
+        began = time.monotonic()
         answer = self._dispatcher.answer(call, turn, self._attempt)
         if reported is not None:
             reported.answer, reported.made = answer, True
         else:
-            self._made.append((asked.name, given, answer))
+            took_ms = int((time.monotonic() - began) * 1000)
+            self._made.append(_Made(asked.name, given, answer, turn, took_ms))
+            if len(self._made) > _MOST_MADE:
+                self._untold(self._made.popleft())
         notes = (answer.text, answer.note, self._notice.take())
         text = "\n".join(part for part in notes if part is not None)
         images = tuple(
@@ -84,12 +106,14 @@ class HarnessCalls:
         """The harness tells of a call."""
         given = _parsed(call.input)
         reported = _Reported(call, turn, given, time.monotonic())
-        for index, (name, asked, answer) in enumerate(self._made):
-            if name == call.name and asked == given:
+        for index, made in enumerate(self._made):
+            if made.name == call.name and made.given == given:
                 del self._made[index]
-                reported.answer, reported.made = answer, True
+                reported.answer, reported.made = made.answer, True
                 break
         self._open[call.id] = reported
+        if len(self._open) > _MOST_OPEN:
+            self._unanswered(self._open.pop(next(iter(self._open))))
 
     def answered(self, event: CallAnswered) -> bool:
         """The harness tells what a call gave: its line and its frame. False for no known call."""
@@ -97,7 +121,7 @@ class HarnessCalls:
         if reported is None:
             return False
         duration_ms = int((time.monotonic() - reported.began) * 1000)
-        self._record(reported, event, duration_ms)
+        self._record(reported, event.output, duration_ms, is_error=event.is_error)
         self._attempt.frame(
             ArtifactFrame(
                 tool_name=reported.call.name,
@@ -109,10 +133,31 @@ class HarnessCalls:
         )
         return True
 
-    def _record(self, reported: _Reported, event: CallAnswered, duration_ms: int) -> None:
+    def finish(self) -> None:
+        """The run is over: what was made has its line, whatever the harness said of it."""
+        for reported in self._open.values():
+            self._unanswered(reported)
+        self._open.clear()
+        while self._made:
+            self._untold(self._made.popleft())
+
+    def _unanswered(self, reported: _Reported) -> None:
+        answer = reported.answer
+        if answer is not None:
+            duration_ms = int((time.monotonic() - reported.began) * 1000)
+            self._record(reported, answer.text, duration_ms, is_error=answer.is_error)
+
+    def _untold(self, made: _Made) -> None:
+        text = json.dumps(made.given, separators=(",", ":"), ensure_ascii=False)
+        reported = _Reported(Called("", made.name, text), made.turn, made.given, 0.0, made.answer)
+        self._record(reported, made.answer.text, made.duration_ms, is_error=made.answer.is_error)
+
+    def _record(
+        self, reported: _Reported, output: str, duration_ms: int, *, is_error: bool
+    ) -> None:
         call, turn, task_id = reported.call, reported.turn, self._attempt.task_id
-        output_bytes = len(event.output.encode("utf-8", "replace"))
-        if self._dispatcher.is_skill(call.name) and not event.is_error:
+        output_bytes = len(output.encode("utf-8", "replace"))
+        if self._dispatcher.is_skill(call.name) and not is_error:
             self._dispatcher.trace_skill(call.name, turn, task_id, output_bytes, duration_ms)
             return
         answer = reported.answer
@@ -125,10 +170,10 @@ class HarnessCalls:
             tool_call_id=call.id or None,
             input=hide_tokens(given),
             input_bytes=len(call.input.encode("utf-8", "replace")),
-            output=hide_tokens(self._capture.output(event.output)),
+            output=hide_tokens(self._capture.output(output)),
             output_bytes=output_bytes,
             duration_ms=duration_ms,
-            status="error" if event.is_error else "ok",
+            status="error" if is_error else "ok",
             state_effect=answer.state_effect if answer is not None else None,
             resource_id=answer.resource_id if answer is not None else None,
         )

@@ -6,6 +6,7 @@ the stack of whoever walks it.
 """
 
 import json
+import math
 from typing import Any, Final, NoReturn
 
 _DEEPEST: Final = 64
@@ -29,6 +30,8 @@ def _whole(value: Any, deepest: int) -> Any:
         raise ValueError(f"it is nested deeper than {_DEEPEST} levels")
     if isinstance(value, str):
         return value if value.isascii() else _text(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("it holds a number that is none")
     if isinstance(value, dict):
         return {_whole(key, deepest): _whole(item, deepest - 1) for key, item in value.items()}
     return [_whole(item, deepest - 1) for item in value] if isinstance(value, list) else value

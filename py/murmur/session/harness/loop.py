@@ -238,9 +238,13 @@ class HarnessLoop:
             self._means.bridge().shut()
 
     def _write_files(self, run_id: str, plan: LaunchPlan) -> None:
-        with self._settings.files.sub(run_id, create=True, mode=0o700) as folder:
-            for name, text in plan.files:
-                folder.write_exclusive(name, text.encode("utf-8", "replace"))
+        try:
+            with self._settings.files.sub(run_id, create=True, mode=0o700) as folder:
+                for name, text in plan.files:
+                    folder.write_exclusive(name, text.encode("utf-8", "replace"))
+        except OSError as failure:
+            reason = failure.strerror or str(failure)
+            raise NotStarted(f"its files cannot be written: {reason}") from None
 
     def _remove_files(self, run_id: str) -> None:
         # There are none, or they go with the session's runtime directory.

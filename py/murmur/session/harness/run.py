@@ -101,6 +101,7 @@ class HarnessRun:
                 outcome = Stopped(self._killed)
         finally:
             left = process.close()
+        self._calls.finish()
         if left is not None:
             self._turns.note(left)
         if self._ended is None:

@@ -34,6 +34,7 @@ from murmur.session.harness.contract import (
     TurnFailed,
     Usage,
 )
+from murmur.session.harness.driver import CallFailed
 from murmur.session.harness.usage import grown, highest, together
 from murmur.session.hooks import events
 from murmur.session.hooks.turns import TurnHooks
@@ -50,6 +51,16 @@ _ERROR_CODES: Final[Mapping[FailureKind, str]] = {
 _MODEL_SAYS: Final = (
     TextDelta, Text, ThinkingDelta, Thinking, CallStarted, CallProgress, Called
 )  # fmt: skip
+
+
+_LARGEST_TURN: Final = 64 << 20
+_EVENT_COST: Final = 64
+"""In characters: what keeping an event costs beside its texts."""
+
+_MOST_ASIDES: Final = 1000
+"""Lines of a run that are no turn's and no call's: a harness may say them without an end."""
+
+_LONGEST_NOTE: Final = 4096
 
 
 class TooManyTurns(Exception):
@@ -69,6 +80,7 @@ class _Turn:
     thinking: list[str] = dataclasses.field(default_factory=list)
     thinks: bool = False
     calls: list[Called] = dataclasses.field(default_factory=list)
+    size: int = 0
 
     def asked(self, identifier: str) -> bool:
         """Whether that call is one of its."""
@@ -118,6 +130,7 @@ class HarnessTurns:
         self._told = False  # whether the newest turn's text reached the stream
         self._latest = Usage()
         self._attributed = Usage()
+        self._asides = 0
         self.session: SessionStarted | None = None
 
     @property
@@ -133,7 +146,8 @@ class HarnessTurns:
         return self._open is not None or self._closed > 0
 
     def take(self, event: Event) -> None:
-        """One event that does not end the run. Raises TooManyTurns and SpendRefused."""
+        """One event that does not end the run. Raises TooManyTurns, SpendRefused and, for a turn
+        that nobody could keep, CallFailed."""
         if isinstance(event, _MODEL_SAYS):
             self._model_says(self._turn_for(event), event)
             return
@@ -150,14 +164,25 @@ class HarnessTurns:
                 self._latest = _newest(self._latest, event)
                 self._attribute()
             case Retried():
-                self._trace.write("harness_retry", attempt=event.attempt, reason=event.reason)
+                if self._tells():
+                    self._trace.write("harness_retry", attempt=event.attempt, reason=event.reason)
             case Quota():
-                self._quota(event)
+                if self._tells():
+                    self._quota(event)
             case Note():
                 self.note(event.text)
 
     def note(self, text: str) -> None:
-        self._trace.write("harness_note", text=text)
+        if self._tells():
+            self._trace.write("harness_note", text=text[:_LONGEST_NOTE])
+
+    def _tells(self) -> bool:
+        """Whether one more aside of this run has its line; the last says that it is that."""
+        self._asides += 1
+        if self._asides == _MOST_ASIDES:
+            said = f"the harness said {_MOST_ASIDES} things beside its turns; no more are kept"
+            self._trace.write("harness_note", text=said)
+        return self._asides < _MOST_ASIDES
 
     def end(self, event: TurnEnd) -> None:
         """The run has its answer."""
@@ -238,6 +263,10 @@ class HarnessTurns:
 
     def _model_says(self, turn: _Turn, event: Event) -> None:
         frames = turn.frames
+        values = (getattr(event, field.name) for field in dataclasses.fields(event))
+        turn.size += _EVENT_COST + sum(len(each) for each in values if isinstance(each, str))
+        if turn.size > _LARGEST_TURN:
+            raise CallFailed("parse", f"one turn has more than {_LARGEST_TURN >> 20} MiB")
         match event:
             case TextDelta(text):
                 turn.deltas.append(text)
@@ -312,6 +341,8 @@ class HarnessTurns:
     def _session(self, event: SessionStarted) -> None:
         told = self.session is not None and self.session.auth == event.auth
         self.session = event
+        if not self._tells():
+            return
         self._trace.write(
             "harness_session", harness_session_id=event.id, auth=event.auth, model=event.model
         )
