@@ -18,6 +18,7 @@ _HELD_BYTES: Final = 32 << 20
 _LINE_BYTES: Final = 64
 """What keeping a line costs beside its bytes: one that holds none is not free."""
 _BATCH_LINES: Final = 256
+_BATCH_BYTES: Final = 16 << 20
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -63,20 +64,22 @@ class Inbox:
             self._changed.notify_all()
 
     def take(self, seconds: float) -> Item | None:
-        """The next item, lines as many as lie here together; None when none came in time."""
+        """The next item, lines as many as lie here together and one call takes; None when none
+        came in time."""
         with self._changed:
             if not self._changed.wait_for(lambda: bool(self._items), seconds):
                 return None
             first = self._items.popleft()
             if not isinstance(first, bytes):
                 return first
-            lines = [first]
+            lines, size = [first], len(first)
             while self._items and len(lines) < _BATCH_LINES:
                 following = self._items[0]
-                if not isinstance(following, bytes):
+                if not isinstance(following, bytes) or size + len(following) > _BATCH_BYTES:
                     break
                 self._items.popleft()
                 lines.append(following)
+                size += len(following)
             self._bytes -= sum(map(len, lines)) + _LINE_BYTES * len(lines)
             self._changed.notify_all()
         return Lines(tuple(line.decode("utf-8", "replace") for line in lines))

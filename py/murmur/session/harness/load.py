@@ -91,10 +91,11 @@ def _find(prepared: Prepared, driver: ProcessDriver, description: Description) -
     command = prepared.capsule.inference.command
     source = BY_COMMAND if command is not None else BY_DRIVER
     name = description.binary if command is None else command
-    writable = (
-        os.path.realpath(prepared.place.root),
-        os.path.realpath(prepared.launch.home.root),
-    )
+    place, home = str(prepared.place.root), str(prepared.launch.home.root)
+    written = [each.path for each in prepared.config.host_paths if each.access == "read-write"]
+    outer = os.path.dirname(home)
+    paths = (f"{outer}/{each[2:]}" if each.startswith("~/") else each for each in written)
+    writable = tuple(os.path.realpath(each) for each in (place, home, *paths))
     if "/" in name:
         path = os.path.realpath(prepared.launch.directory / os.path.expanduser(name))
         found = os.path.isfile(path) and os.access(path, os.X_OK)

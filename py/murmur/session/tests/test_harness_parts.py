@@ -1,5 +1,6 @@
 """The parts of `transport: process` that need no harness. spec/artifacts.md 5 and 13."""
 
+import json
 import os
 import threading
 from pathlib import Path
@@ -27,6 +28,7 @@ from murmur.session.harness.contract import (
     event_of,
     plan_of,
 )
+from murmur.session.harness.given import read_json
 from murmur.session.harness.inbox import Inbox, Lines, LineSplitter
 from murmur.session.harness.load import _env_allow
 from murmur.session.harness.program import (
@@ -86,11 +88,27 @@ def test_the_folder_of_the_files_is_put_into_arguments_and_variables() -> None:
     [
         ({"files": [{"name": "../c", "contents": ""}]}, "'../c'"),
         ({"files": [{"name": "c", "contents": ""}] * 2}, "twice"),
+        ({"files": [{"name": "c" * 256, "contents": ""}]}, "255 bytes"),
+        ({"files": [{"name": "..", "contents": ""}]}, "'..'"),
+        ({"files": [{"name": "a/b", "contents": ""}]}, "'a/b'"),
+        ({"files": [{"name": "a\0b", "contents": ""}]}, "no name of a file"),
+        ({"env-set": [("A", "a\0b")]}, "no environment"),
         ({"env-set": [("A=B", "")]}, "'A=B'"),
         ({"args": ["a\0b"]}, "NUL"),
         ({"args": None}, "args"),
     ],
-    ids=["climbing", "twice", "variable", "argument", "missing"],
+    ids=[
+        "climbing",
+        "twice",
+        "long",
+        "parent",
+        "path",
+        "name-nul",
+        "value-nul",
+        "variable",
+        "argument",
+        "missing",
+    ],
 )
 def test_a_plan_by_which_nothing_can_be_started_is_refused(
     change: dict[str, Any], named: str
@@ -150,6 +168,55 @@ def test_a_writer_that_is_too_far_ahead_waits_until_somebody_reads(
     writer.join(5)
     assert not writer.is_alive()
     assert first == Lines(("12345",)) and inbox.take(5) == Lines(("678",))
+
+
+def test_lines_that_hold_nothing_make_a_writer_wait_as_well() -> None:
+    inbox, passed = Inbox(), threading.Event()
+
+    def floods() -> None:
+        for _ in range(100):
+            inbox.put_lines([b""] * (1 << 14))
+        passed.set()
+
+    writer = threading.Thread(target=floods, daemon=True)
+    writer.start()
+    assert not passed.wait(1)
+    assert len(inbox._items) <= (32 << 20) // 64
+    inbox.close()
+    assert passed.wait(10)
+    writer.join(10)
+
+
+def test_lines_come_together_only_as_far_as_one_call_takes_them() -> None:
+    inbox, line = Inbox(), b"x" * (9 << 20)
+    inbox.put_lines([line, line, b"y"])
+    assert inbox.take(0) == Lines((line.decode(),))
+    assert inbox.take(0) == Lines((line.decode(), "y"))
+
+
+@pytest.mark.parametrize(
+    "text", ["NaN", '{"a": Infinity}', "1e999", "[" * 65 + "]" * 65, "[" * 100_000, "", "{"]
+)
+def test_a_value_that_nothing_behind_it_carries_is_none(text: str) -> None:
+    with pytest.raises(ValueError):
+        read_json(text)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
+)  # fmt: skip
+
+
+@given(JSON)
+def test_any_other_value_is_read_as_it_was_written(value: Any) -> None:
+    assert read_json(json.dumps(value)) == value
+
+
+def test_half_a_character_becomes_a_replacement_and_whole_ones_stay() -> None:
+    assert read_json('{"\\ud800": ["\\ud83d\\ude00 \\udc00"]}') == {"\ufffd": ["\U0001f600 \ufffd"]}
 
 
 COUNTS = st.one_of(st.none(), st.integers(0, 1000))

@@ -370,6 +370,48 @@ def test_a_reopened_attempt_goes_on_where_there_is_a_session_to_go_on_with(
     assert ("# Reopen feedback" in second.task) is not named
 
 
+def test_a_turn_that_nobody_could_keep_fails_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("murmur.session.harness.turns._LARGEST_TURN", 1000)
+    at = harness(tmp_path, [STARTED, *[TextDelta("x" * 100)] * 9, hangs])
+    ending = at.run()
+    assert ending.error is not None and ending.error.code == "E-RUN-034"
+    exit_line = at.made.event("harness_exit")
+    assert (exit_line["cause"], exit_line["killed"]) == ("driver_error", True)
+
+
+def test_files_that_cannot_be_written_start_no_harness(tmp_path: Path) -> None:
+    at = harness(tmp_path)
+
+    def plans(request: LaunchRequest) -> LaunchPlan:
+        return dataclasses.replace(PLAN, files=(("same", "1"), ("same", "2")))
+
+    at.driver.launch = plans  # type: ignore[method-assign]
+    ending = at.run()
+    assert ending.error is not None and ending.error.code == "E-RUN-033"
+    assert "files cannot be written" in ending.error.message
+    assert not at.processes and not list(tmp_path.rglob("same"))
+
+
+def test_calls_that_are_never_told_of_are_kept_as_lines_and_not_in_memory(
+    tmp_path: Path,
+) -> None:
+    def works(artifact: str, data: str, attempt: Attempt) -> ToolResult:
+        return ToolResult("passed", data="done")
+
+    def calls(process: Process) -> None:
+        for number in range(70):
+            assert process.call("quick", {"x": number}).text == "done"
+        lines = [each for each in at.made.events() if each["event_type"] == "tool_call"]
+        assert len(lines) == 6
+
+    at = harness(tmp_path, [STARTED, calls, TurnEnd("ok"), until_told], tools={"quick": works})
+    at.run()
+    lines = [each for each in at.made.events() if each["event_type"] == "tool_call"]
+    assert [line["input"] for line in lines] == [{"x": number} for number in range(70)]
+
+
 def test_a_driver_that_answers_an_exit_with_something_else_is_e_run_034(tmp_path: Path) -> None:
     at = harness(tmp_path, [STARTED, Note("bye")])
 
