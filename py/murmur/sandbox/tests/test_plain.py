@@ -138,6 +138,16 @@ time.sleep(60)
         runtime.stdout.close()
 
 
+def test_what_commands_left_can_be_ended_while_the_session_goes_on(session: PlainSession) -> None:
+    marker = "31541.25"
+    session.run(("sh", "-c", f"sleep {marker} >/dev/null 2>&1 & :"), ENV)
+    until_alive(marker, 1)
+    session.kill_leftovers()
+    assert gone(marker)
+    session.kill_leftovers()  # nobody is left
+    assert session.run(("sh", "-c", "exit 3"), ENV).exit_code == 3
+
+
 def test_nothing_of_linux_is_needed_to_import_the_package(tmp_path: Path) -> None:
     """Every module but the launch's own, on a Python that lacks what other systems lack."""
     program = """

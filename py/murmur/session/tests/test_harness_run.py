@@ -370,6 +370,28 @@ def test_a_reopened_attempt_goes_on_where_there_is_a_session_to_go_on_with(
     assert ("# Reopen feedback" in second.task) is not named
 
 
+def test_a_tool_that_is_asked_for_while_the_task_is_canceled_is_not_called(
+    tmp_path: Path,
+) -> None:
+    called: list[str] = []
+    answers: list[Answered] = []
+
+    def works(artifact: str, data: str, attempt: Attempt) -> ToolResult:
+        called.append(data)
+        return ToolResult("passed", data="done")
+
+    def calls(process: Process) -> None:
+        until_told(process)
+        answers.append(process.call("tool", {"x": 1}))
+
+    at = harness(tmp_path, [STARTED, calls], tools={"tool": works})
+    task = at.made.submit()
+    threading.Timer(0.2, lambda: at.made.board.cancel(task.id)).start()
+    ending = at.made.runner.run(at.made.take())
+    assert ending is not None and ending.status == "canceled"
+    assert answers == [Answered("the task was canceled", is_error=True)] and called == []
+
+
 def test_a_turn_that_nobody_could_keep_fails_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
