@@ -22,7 +22,7 @@ from murmur.inference.gateway_messages import (
     UpstreamConnection,
     UpstreamFailed,
 )
-from murmur.inference.gateway_proxy import Proxies, Proxy, open_tunnel
+from murmur.inference.gateway_proxy import Proxies, Proxy, is_this_machine, open_tunnel
 from murmur.inference.gateway_routes import Denied, Destination
 from murmur.manifest.network import is_address
 
@@ -78,9 +78,12 @@ async def connect(destination: Destination, outward: Outward) -> UpstreamConnect
     """
     end = asyncio.get_running_loop().time() + outward.timeouts.connect
     proxy = outward.proxies.of(destination.scheme, destination.host, destination.port)
+    known: Sequence[IPAddress] = ()
     if proxy is not None:
-        return await _proxied(destination, proxy, outward, end)
-    addresses = await _addresses(destination.host, destination.display, outward.resolver)
+        known = await _looked_up(destination, outward)
+        if not known or not all(is_this_machine(each) for each in known):
+            return await _proxied(destination, proxy, known, outward, end)
+    addresses = known or await _addresses(destination.host, destination.display, outward.resolver)
     place = _Place(destination.display, destination.host, destination.port)
     trust = outward.trust() if destination.scheme == "https" else None
     permitted = _permitted(destination, addresses)
@@ -89,21 +92,30 @@ async def connect(destination: Destination, outward: Outward) -> UpstreamConnect
     )
 
 
+async def _looked_up(destination: Destination, outward: Outward) -> Sequence[IPAddress]:
+    """The addresses of a name that a proxy is to resolve, as far as they can be known here. None of
+    an operator's endpoint, for which no address is refused."""
+    if destination.target is not None:
+        return ()
+    try:
+        async with asyncio.timeout(_LOOK_UP_SECONDS):
+            return await _addresses(destination.host, "", outward.resolver)
+    except (UpstreamFailed, TimeoutError):
+        return ()
+
+
 async def _proxied(
-    destination: Destination, proxy: Proxy, outward: Outward, end: float
+    destination: Destination,
+    proxy: Proxy,
+    known: Sequence[IPAddress],
+    outward: Outward,
+    end: float,
 ) -> UpstreamConnection:
     """A connection through a proxy. The proxy resolves the name; a name that leads inside by our
-    own look-up is refused all the same, where that look-up gives an answer."""
-    if destination.target is None:
-        try:
-            async with asyncio.timeout(_LOOK_UP_SECONDS):
-                known = await _addresses(destination.host, "", outward.resolver)
-        except (UpstreamFailed, TimeoutError):
-            pass
-        else:
-            # The proxy picks among them, so one that leads inside is one too many.
-            if len(_permitted(destination, known)) < len(known):
-                raise _inside(destination)
+    own look-up is refused all the same."""
+    # The proxy picks among them, so one that leads inside is one too many.
+    if not all(destination.may_dial(each) for each in known):
+        raise _inside(destination)
     place = _Place(proxy.display, proxy.host, proxy.port)
     addresses = await _addresses(proxy.host, proxy.display, outward.resolver)
     trust = outward.trust() if proxy.secure else None

@@ -18,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 import h11
 
+from murmur.core.ip_addresses import IPAddress
 from murmur.inference.gateway_messages import READ_BYTES, Headers, Streams, UpstreamFailed
 from murmur.manifest.network import canonical_host, is_address
 
@@ -79,7 +80,7 @@ class Proxies:
     def of(self, scheme: str, host: str, port: int) -> Proxy | None:
         """The proxy to go through. Raises UpstreamFailed for one that cannot be used."""
         proxy = self.by_scheme.get(scheme)
-        if proxy is None or _is_this_machine(host):
+        if proxy is None or _names_this_machine(host):
             return None
         if any(each.covers(host, port) for each in self.direct):
             return None
@@ -211,7 +212,13 @@ def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _is_this_machine(host: str) -> bool:
+def is_this_machine(address: IPAddress) -> bool:
+    """Whether an address is reached without leaving this machine, however it is written."""
+    plain = getattr(address, "ipv4_mapped", None) or address
+    return bool(plain.is_loopback or plain.is_unspecified)
+
+
+def _names_this_machine(host: str) -> bool:
     if is_address(host):
-        return ipaddress.ip_address(host).is_loopback
+        return is_this_machine(ipaddress.ip_address(host))
     return host == "localhost" or host.endswith(".localhost")

@@ -234,6 +234,26 @@ def test_a_name_for_the_proxy_may_be_of_any_bytes() -> None:
     assert name == b"m\xff\xfe:" + PASSWORD.encode()
 
 
+def test_a_name_of_this_machine_and_its_addresses_in_any_form_need_no_proxy() -> None:
+    async def test() -> None:
+        async with serving(answering(plain(b"local"))) as server, proxying(1) as proxy:
+            proxies = read_proxies({"ALL_PROXY": proxy.url()})
+            for host in ("127.0.0.1", "0.0.0.0", "::1", "::ffff:127.0.0.1", "a.localhost"):
+                assert proxies.of("http", host, 80) is None, host
+            names = Names({"dev.example.com": ["127.0.0.1"]})
+            async with running(names, proxies=proxies) as gateway:
+                rules = (f"dev.example.com:{server.port}", f"127.0.0.1:{server.port}")
+                guest = admit(gateway, *rules)
+                url = f"http://dev.example.com:{server.port}/"
+                assert (await guest.ask(url)).body == b"local"
+                guest = admit(gateway, f"dev.example.com:{server.port}")
+                assert (await guest.ask(url)).status == 403
+            assert proxy.connections == 0
+            assert names.asked == ["dev.example.com"] * 2
+
+    run(test)
+
+
 def test_a_name_that_only_the_proxy_knows_is_left_to_it(authority: Authority) -> None:
     async def test() -> None:
         async with (
