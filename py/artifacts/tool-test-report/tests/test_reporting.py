@@ -14,7 +14,8 @@ from test_report_tool import reporting
 from test_report_tool.reporting import FORMATS, parse
 from test_report_tool.results import OUTCOMES, plain
 
-CAPTURED = Path(__file__).parent / "captured"
+# Where the files themselves lie: Bazel lays inputs out as links, which the tool does not follow.
+CAPTURED = (Path(__file__).parent / "captured" / "go.json").resolve().parent
 
 
 def call(folder: Path, path: str, **members: object) -> tuple[str, dict[str, Any]]:
