@@ -1,5 +1,6 @@
 """Each code that only `transport: process` raises, or that reads otherwise there."""
 
+import json
 import shutil
 from collections.abc import Callable
 from typing import Any
@@ -64,6 +65,22 @@ def _program_in_the_work_folder(at: Harnessed) -> Done:
     return _run(at)
 
 
+def _program_that_commands_may_write(at: Harnessed) -> Done:
+    config = at.place.home / ".murmur" / "config.yaml"
+    before = config.read_bytes() if config.exists() else None
+    path = {"path": str(at.program.parent), "access": "read-write"}
+    config.write_text(json.dumps({"host_paths": [path]}))
+    config.chmod(0o600)
+    at.capsule()
+    try:
+        return _run(at)
+    finally:
+        if before is None:
+            config.unlink()
+        else:
+            config.write_bytes(before)
+
+
 def _over_http(at: Harnessed) -> Done:
     manifest = at.capsule()
     manifest["inference"] = {"model": "m", "driver": {"artifact": DRIVER}}
@@ -92,6 +109,12 @@ REFUSED = [
         _program_in_the_work_folder,
         ("w/harness", "commands could change it"),
         id="E-RUN-006-writable",
+    ),
+    pytest.param(
+        "E-RUN-006",
+        _program_that_commands_may_write,
+        ("programs/stand-in-harness", "commands could change it"),
+        id="E-RUN-006-host-path",
     ),
     pytest.param(
         "E-RUN-029",

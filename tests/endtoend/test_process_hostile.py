@@ -4,6 +4,7 @@ Each attack is a task of one capsule, which has to outlive them all: a harness i
 strangers talk to.
 """
 
+import itertools
 import json
 import os
 import time
@@ -128,6 +129,46 @@ found = cut
     assert does(at, running, ADDRESS + source) == 48
     listed = does(at, running, "found = len(bridge('tools/list', {})['result']['tools'])")
     assert listed > 1
+
+
+def test_calls_that_come_together_are_made_one_after_another(
+    at: Harnessed, running: Running
+) -> None:
+    source = """
+import threading
+found = []
+def calls():
+    arguments = {"command": "note.txt"}
+    found.append(bridge("tools/call", {"name": "ls", "arguments": arguments}))
+threads = [threading.Thread(target=calls) for _ in range(8)]
+for each in threads:
+    each.start()
+for each in threads:
+    each.join()
+"""
+    answers = does(at, running, source)
+    assert [each["result"]["isError"] for each in answers] == [False] * 8
+    shells = [line for line in running.trace() if line["event_type"] == "shell"][-8:]
+    ends = [(line["timestamp"] - line["duration_ms"], line["timestamp"]) for line in shells]
+    # A start is known to the millisecond alone.
+    assert all(later[0] >= earlier[1] - 2 for earlier, later in itertools.pairwise(ends))
+
+
+def test_a_harness_that_shuts_its_output_and_ends_later_is_classified(
+    at: Harnessed, running: Running
+) -> None:
+    source = "import os, time\ntell(text='x')\nos.close(1)\nos.close(2)\ntime.sleep(0.5)\n"
+    task = at.send(running, [["do", source + "os._exit(4)"]])
+    assert task["status"]["state"] == "TASK_STATE_FAILED"
+    assert "code 4, signal None" in task["status"]["message"]["parts"][0]["text"]
+
+
+def test_bytes_that_are_no_text_and_lines_that_are_none_do_no_harm(
+    at: Harnessed, running: Running
+) -> None:
+    source = "import os\nos.write(1, bytes(range(256)) * 40 + b'\\n' * 300000 + b'\\r\\n\\0\\n')"
+    task = at.send(running, [["do", source], ["end", "over"]])
+    assert task["status"]["state"] == "TASK_STATE_COMPLETED"
 
 
 DEEP = "nested = 'x'\nfor _ in range(400):\n    nested = [nested]\n"
@@ -264,3 +305,21 @@ def test_a_map_that_is_no_file_of_ours_is_neither_followed_nor_read_whole(
     task = at.send(running, [["end", "over"]], context)
     assert task["status"]["state"] == "TASK_STATE_COMPLETED"
     assert elsewhere.read_text() == entry and path.is_file() and not path.is_symlink()
+
+
+def test_a_driver_does_not_say_where_the_runtime_directory_is(
+    place: Place, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    project = tmp_path_factory.mktemp("alone") / "project"
+    project.mkdir()
+    at = Harnessed(place, project)
+    at.capsule({"env": [["MURMUR_RUNTIME_DIR", "/elsewhere"], ["OTHER", "{files_dir}/x"]]})
+    done = at.run([["environ"], ["end"]])
+    assert done.returncode == 0, done.stderr
+    (environ,) = at.seen()
+    assert environ["MURMUR_RUNTIME_DIR"].endswith("/runtime")
+    assert environ["OTHER"] == environ["STAND_IN_FILES"] + "/x"
+    assert not os.path.exists(environ["STAND_IN_FILES"])
+    at.capsule({"file": "x" * 300})
+    done = at.run([["end"]])
+    assert done.returncode == 1 and "error[E-RUN-034]" in done.stderr and "255 bytes" in done.stderr
