@@ -1,10 +1,10 @@
 """What a driver answers, checked. spec/artifacts.md 11.3, 11.4; spec/observability.md 5.3."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, NoReturn
+from typing import Any, Final, Literal
 
+from murmur.core.foreign_json import read_json
 from murmur.guest.calls import GuestFailure, GuestResult, ToolResult
 
 ErrorCode = Literal[
@@ -123,29 +123,12 @@ def _response(data: str | None) -> dict[str, Any]:
     if not data:
         raise _Malformed("is empty")
     try:
-        value = json.loads(data, parse_constant=_no_constant)
-    except (ValueError, RecursionError):
+        value = read_json(data)
+    except ValueError:
         raise _Malformed("is not JSON") from None
     if not isinstance(value, dict):
         raise _Malformed("is no JSON object")
-    # Escapes can spell half a character, which no file and no component takes as UTF-8.
-    return _whole(value) if "\\u" in data else value
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(name)
-
-
-def _whole(value: Any) -> Any:
-    if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return value
-    if isinstance(value, dict):
-        return {_whole(key): _whole(item) for key, item in value.items()}
-    return [_whole(item) for item in value] if isinstance(value, list) else value
+    return value
 
 
 def _turn(response: Mapping[str, Any], result: ToolResult) -> Turn:

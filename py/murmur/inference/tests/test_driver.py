@@ -170,6 +170,8 @@ def test_tool_calls_are_read_and_a_tool_call_stop_without_any_is_a_problem() -> 
         '{"stop_reason":"tool_call","content":[{"type":"tool_call","id":"a","name":""}]}',
         '{"stop_reason":"tool_call","content":[{"type":"tool_call","id":"a","name":"t","input":[]}]}',
         '{"stop_reason":"end_turn","content":[],"n":NaN}',
+        '{"stop_reason":"end_turn","content":[],"n":1e999}',
+        '{"stop_reason":"end_turn","content":[],"n":' + "[" * 500 + "]" * 500 + "}",
         '{"a":' * 100_000,
         '{"stop_reason":"end_turn","content":[],"n":' + "9" * 10_000 + "}",
     ],

@@ -19,9 +19,9 @@ from typing import Any, Final
 
 import h11
 
+from murmur.core.foreign_json import read_json
 from murmur.core.version import VERSION
 from murmur.session.harness.contract import Bridge
-from murmur.session.harness.given import read_json
 from murmur.session.inventory import Tool
 
 SERVER_NAME: Final = "claude_bridge"

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from murmur.core.foreign_json import read_json
 from murmur.core.peer_handles import hide_tokens
 from murmur.core.tasks import ArtifactFrame
 from murmur.inference.reply import ToolCall
@@ -22,7 +23,6 @@ from murmur.session.deadline import Notice
 from murmur.session.dispatch import Dispatcher
 from murmur.session.harness.bridge import Answered, BridgeCall, Image
 from murmur.session.harness.contract import CallAnswered, Called
-from murmur.session.harness.given import read_json
 from murmur.trace.content import Capture
 from murmur.trace.writer import TraceWriter
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from murmur.core.diagnostics import MurmurError
+from murmur.core.foreign_json import read_json
 from murmur.core.home import Home
 from murmur.manifest.capsule import Capsule
 from murmur.manifest.grants import Capabilities, NameGrant
@@ -28,7 +29,6 @@ from murmur.session.harness.contract import (
     event_of,
     plan_of,
 )
-from murmur.session.harness.given import read_json
 from murmur.session.harness.inbox import Inbox, Lines, LineSplitter
 from murmur.session.harness.load import _env_allow
 from murmur.session.harness.program import (

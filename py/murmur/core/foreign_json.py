@@ -1,8 +1,7 @@
-"""Values that a harness gives: read only as far as everything behind it can carry them.
+"""JSON that a model, a driver or a harness wrote, read as far as all behind it can carry it.
 
-What comes from a model by an HTTP driver has met the same bounds in the driver's component. Half a
-character is no text of a file or a component, NaN no JSON, and what is nested without an end ends
-the stack of whoever walks it.
+Half a character is no text of a file or a component, an endless number no JSON, and what is nested
+without an end ends the stack of whoever walks it.
 """
 
 import json
