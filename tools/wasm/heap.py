@@ -17,6 +17,9 @@ _LINKS, _TREE_LINKS, _TREE_BYTES = 8, 24, 256
 _IN_USE, _BEFORE_IN_USE, _FLAGS = 2, 1, 7
 _END = 0x38
 """The size, without a flag, of what the allocator keeps at the end of its memory."""
+_LEAST = 16 + _END
+"""With no more bytes than these left of the page that the data ends in, it begins at the next one:
+they do not hold the smallest chunk."""
 
 
 def clear_free(image: bytearray, base: int) -> int:
@@ -26,6 +29,8 @@ def clear_free(image: bytearray, base: int) -> int:
     one before: then there is no such heap, and nothing was changed.
     """
     free = []
+    if -base % PAGE <= _LEAST:
+        base += -base % PAGE
     at = base + (-(base + _FIELDS)) % 16
     size, in_use = 0, True
     while True:

@@ -68,3 +68,17 @@ def test_a_heap_that_contradicts_itself_is_refused_and_left_alone(at: int) -> No
     with pytest.raises(Unreadable, match="heap"):
         heap.clear_free(image, BASE)
     assert image == before
+
+
+@pytest.mark.parametrize("left", [0, 16, 0x48])
+def test_a_heap_whose_first_page_has_no_room_for_a_chunk_begins_at_the_next(left: int) -> None:
+    image = bytearray(b"\xaa" * heap.PAGE) + build([(64, True), (96, False), (64, True)])
+    # Moved so that the chunks begin where those of a page of its own do.
+    del image[heap.PAGE : heap.PAGE + BASE - 8]
+    image.extend(bytes(BASE - 8))
+    struct.pack_into("<I", image, 2 * heap.PAGE - 0x38 + 4, 0x38)
+    end = heap.PAGE + 8 + 64 + 96 + 64
+    struct.pack_into("<I", image, end + 4, (2 * heap.PAGE - 0x38 - end) | 1)
+    before = bytes(image)
+    assert heap.clear_free(image, heap.PAGE - left) > 0
+    assert image[: heap.PAGE] == before[: heap.PAGE]
