@@ -72,8 +72,11 @@ def decode(data: bytes, descriptors: Sequence[int] = ()) -> Report:
 
 def receive(channel: socket.socket) -> Report | None:
     """The next report, None at end of file. Raises OSError (BlockingIOError: nothing there)."""
-    room = socket.CMSG_SPACE(_MOST_DESCRIPTORS * 4)
-    data, ancillary, _, _ = channel.recvmsg(_SIZE, room, socket.MSG_CMSG_CLOEXEC)
+    try:
+        data, ancillary = _receive(channel)
+    except ConnectionResetError:
+        # Said once, of a helper that ended with an order unread. What it said stands behind that.
+        data, ancillary = _receive(channel)
     descriptors = array.array("i")
     for level, kind, payload in ancillary:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
@@ -81,3 +84,9 @@ def receive(channel: socket.socket) -> Report | None:
     if not data:
         return None
     return decode(data, descriptors.tolist())
+
+
+def _receive(channel: socket.socket) -> tuple[bytes, list[tuple[int, int, bytes]]]:
+    room = socket.CMSG_SPACE(_MOST_DESCRIPTORS * 4)
+    data, ancillary, _, _ = channel.recvmsg(_SIZE, room, socket.MSG_CMSG_CLOEXEC)
+    return data, ancillary
