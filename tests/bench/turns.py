@@ -25,6 +25,7 @@ from murmur.session.dispatch import Dispatcher
 from murmur.session.history import Conversations, Keeping, user_message
 from murmur.session.images import Images
 from murmur.session.loop import AgentLoop, LoopSettings
+from murmur.session.offered import OfferedTools
 from murmur.trace.content import Capture
 from murmur.trace.writer import TraceWriter
 
@@ -49,7 +50,7 @@ def _loop(folder: Path) -> AgentLoop:
         max_turns=None,
         retry=Retry(max_retries=0),
         system="[Capsule]",
-        tools=(),
+        tools=OfferedTools({}, "compaction", trace),
         driver_config=None,
         warn=lambda found: None,
         notice=Notice(None, None),

@@ -8,7 +8,7 @@ import pytest
 
 from tests.endtoend.capsule import TIMEOUT_SECONDS, Place, mur_command, replay, write_manifest
 from tests.endtoend.scenarios import SCENARIOS
-from tests.endtoend.scenarios.probes import publish_probes
+from tests.endtoend.scenarios.probes import publish_installables, publish_probes
 from tests.endtoend.scenarios.scenario import (
     At,
     Ended,
@@ -21,8 +21,9 @@ from tests.endtoend.scenarios.scenario import (
 
 @pytest.fixture(scope="session")
 def ready(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Place:
-    """The home with the probe hooks."""
+    """The home with the probe hooks, and what installs and is installed."""
     publish_probes(place, tmp_path_factory.mktemp("hooks"))
+    publish_installables(place, tmp_path_factory.mktemp("installables"))
     return place
 
 

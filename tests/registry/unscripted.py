@@ -111,7 +111,4 @@ LATER: Final[dict[str, tuple[Reached, ...]]] = {
     "seeds under a process driver, which is refused before hooks hear of a task": (
         *_values("context_seed", "reason", "unsupported_transport"),
     ),
-    "a component of an agent's session that may import murmur:artifact-manager": (
-        ("tools_refreshed", None, None),
-    ),
 }

@@ -19,7 +19,7 @@ if [ ! -e "$still" ] || [ "$root/tools/wasm/still.c" -nt "$still" ]; then
     ${CC:-cc} -shared -fPIC -O2 -o "$still" "$root/tools/wasm/still.c"
 fi
 
-for name in hook_probe process_driver_probe script_probe tool_probe; do
+for name in hook_probe managing_probe process_driver_probe script_probe tool_probe; do
     source=$root/tests/probes/$name.py
     target=$out/$name.wasm
     if [ "$force" != --force ] && [ -e "$target" ] && [ ! "$source" -nt "$target" ]; then
@@ -28,15 +28,20 @@ for name in hook_probe process_driver_probe script_probe tool_probe; do
     fi
     case $name in
     hook_probe) world=scripted-hook ;;
+    managing_probe) world=managing-tool ;;
     process_driver_probe) world=process-driver ;;
     script_probe) world=script ;;
     tool_probe) world=program-tool ;;
     esac
-    # shellcheck disable=SC2046
+    more=
+    if [ $name = managing_probe ]; then
+        more="--source tool_probe.py=$root/tests/probes/tool_probe.py"
+    fi
+    # shellcheck disable=SC2046,SC2086
     PYTHONPATH=$root "$python" -B "$root/tools/wasm/componentize.py" --still "$still" \
         --wit "$root/tests/probes/probes.wit" --world "$world" \
         $(printf -- '--wit-dep %s ' "$root"/wit/*/*.wit "$wasi"/*@0.2.0/*.wit) \
-        --source "$name.py=$source" --module "$name" --output "$target.new"
+        --source "$name.py=$source" $more --module "$name" --output "$target.new"
     mv "$target.new" "$target"
     echo "$target"
 done

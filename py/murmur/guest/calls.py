@@ -136,7 +136,8 @@ class GuestCall:
     stream functions do nothing. A `lasting` call runs in the one instance that its host keeps of
     the component, made when there is none, with what it was furnished with then; a call that failed
     ends it, and one that is `fresh` begins with a new one. `must_export` names functions of the
-    interface without which it does not load.
+    interface without which it does not load. A tool that `manages` is linked with
+    `murmur:artifact-manager` besides.
     """
 
     artifact: str
@@ -154,6 +155,7 @@ class GuestCall:
     lasting: bool = False
     fresh: bool = False
     must_export: tuple[str, ...] = ()
+    manages: bool = False
 
     @property
     def host(self) -> str:
@@ -202,6 +204,7 @@ def call_facts(call: GuestCall) -> dict[str, Any]:
         "lasting": call.lasting,
         "fresh": call.fresh,
         "must_export": list(call.must_export),
+        "manages": call.manages,
     }
 
 
@@ -229,6 +232,7 @@ def call_from_facts(
         lasting=facts["lasting"],
         fresh=facts["fresh"],
         must_export=tuple(facts["must_export"]),
+        manages=facts["manages"],
     )
 
 

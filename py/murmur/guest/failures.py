@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 
 from murmur.guest.calls import FailureKind, GuestCall, GuestFailure
+from murmur.guest.questions import MANAGE_INTERFACE
 
 _FRAME = re.compile(r"^\s*\d+:\s+(0x[0-9a-f]+ - .*)$", re.MULTILINE)
 _TOO_LARGE = re.compile(r"(memory|table) minimum size of (\d+) (bytes|pages|elements) exceeds")
@@ -51,10 +52,13 @@ def unlinked_failure(
     of the same one that is.
     """
     here = f"{served} is served" if served else "nothing of that name is served"
+    mend = "rebuild it, or `mur install` a version that fits"
+    if call.role == "tool" and interface == MANAGE_INTERFACE:
+        here = "it is served in the session of an http agent that declares capabilities.install"
+        mend = "declare there what it may install, or do without the tool"
     return GuestFailure(
         "unlinked",
-        f"{call.subject} could not be loaded: it imports {interface}, but {here}; rebuild it, or"
-        " `mur install` a version that fits",
+        f"{call.subject} could not be loaded: it imports {interface}, but {here}; {mend}",
         (),
         stderr,
         interface,

@@ -29,7 +29,7 @@ from murmur.guest.calls import (
 from murmur.guest.forms import LoadError, compile_component, descriptor_path, deserialize
 from murmur.guest.frames import PeerGone, receive_frame, send_frame
 from murmur.guest.gate import Gate
-from murmur.guest.linking import SERVED, WITHOUT_HTTP, Bridge, Linkers
+from murmur.guest.linking import WITHOUT_HTTP, Bridge, Linkers, served
 from murmur.guest.memory import MemoryAccount
 from murmur.guest.running_call import RunningCall, Ticker, deadline_ticks
 from murmur.guest.values import (
@@ -134,7 +134,8 @@ class Host:
                 component = self._load(call)
                 _furnish(store, call, running)
                 store.set_epoch_deadline(ticks)
-                guest.instance = self._linkers.of(call.role).instantiate(store, component)
+                linker = self._linkers.of(call.role, manages=call.manages)
+                guest.instance = linker.instantiate(store, component)
             function = find_function(store, guest.instance, call)
             loading = False
             if function is None:
@@ -238,7 +239,7 @@ def misfit(
     component: Component, engine: Engine, call: GuestCall, stderr: str
 ) -> GuestFailure | None:
     """The first interface that the component imports and is not linked for its role, if any."""
-    served_here = SERVED[call.role]
+    served_here = served(call.role, manages=call.manages)
     with component.type as shape:
         for name in shape.imports(engine):
             if name in served_here or name.startswith("wasi:") or "/" not in name:

@@ -150,6 +150,17 @@ SERVED: Final[Mapping[Role, tuple[str, ...]]] = {
 }
 """The murmur interfaces that each role is linked with. spec/artifacts.md 6."""
 
+
+def served(role: Role, *, manages: bool = False) -> tuple[str, ...]:
+    """The murmur interfaces of one call.
+
+    spec/artifacts.md 6 lists the artifact manager for script capsules alone, and spec/sessions.md
+    11.1 and 15.9 have a component of an agent's session pull: a tool that `manages` has it too, and
+    no other role ever.
+    """
+    return (*SERVED[role], MANAGE_INTERFACE) if manages and role == "tool" else SERVED[role]
+
+
 WITHOUT_HTTP: Final[frozenset[Role]] = frozenset(("process-driver",))
 """The roles that have no way out at all."""
 
@@ -187,19 +198,19 @@ class Bridge:
 
 
 class Linkers:
-    """A linker for each role, made when it is first needed: one takes a few milliseconds."""
+    """A linker for each set of interfaces, made when it is first needed, in a few milliseconds."""
 
     def __init__(self, engine: Engine, bridge: Bridge) -> None:
         self._engine = engine
         self._bridge = bridge
         self._made: dict[tuple[tuple[str, ...], bool], Linker] = {}
 
-    def of(self, role: Role) -> Linker:
+    def of(self, role: Role, *, manages: bool = False) -> Linker:
         """Raises `UntestedEngine`."""
-        kind = SERVED[role], role not in WITHOUT_HTTP
+        kind = served(role, manages=manages), role not in WITHOUT_HTTP
         if kind not in self._made:
-            served, http = kind
-            self._made[kind] = new_linker(self._engine, self._bridge, served, http=http)
+            interfaces, http = kind
+            self._made[kind] = new_linker(self._engine, self._bridge, interfaces, http=http)
         return self._made[kind]
 
 

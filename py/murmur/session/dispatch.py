@@ -80,9 +80,9 @@ class Dispatcher:
         pulled: Collection[str] = (),
     ) -> None:
         """`protection` None is a capsule without read-only paths; `runtime_tools` answer for the
-        tools of kind RUNTIME."""
+        tools of kind RUNTIME. Tools, skills and those `pulled` are read anew for every call."""
         self._hooks = hooks
-        self._pulled = frozenset(pulled)
+        self._pulled = pulled
         self._tools = tools
         self._skills = skills
         self._call_tool = call_tool

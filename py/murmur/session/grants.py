@@ -153,6 +153,26 @@ def capsule_rules(capsule: Capsule, *, native: bool = False) -> tuple[NetworkRul
     )
 
 
+def pulled_grants(capsule: Capsule) -> EntryGrants:
+    """What an artifact that the session pulled may reach: the capsule's policy, nothing of its own.
+
+    spec/registry.md 18.
+    """
+    return EntryGrants(
+        network=parse_rules(capsule.capabilities.network_allow),
+        scope=capsule.capabilities.filesystem_scope,
+        env=capsule.capabilities.env_allow,
+        config=None,
+    )
+
+
+def tools_manage(capsule: Capsule) -> bool:
+    """Whether WASM tools may ask for artifacts: in an agent's session over http, where the manifest
+    declares `capabilities.install`, and nowhere else."""
+    inference, install = capsule.inference, capsule.capabilities.install
+    return inference is not None and inference.transport == "http" and install is not None
+
+
 def entry_grants(
     capsule: Capsule, context_id: str | None = None, *, native: bool = False
 ) -> tuple[dict[str, EntryGrants], list[Diagnostic]]:

@@ -17,6 +17,7 @@ from murmur.guest.calls import (
     GuestResult,
     Limits,
     Preopen,
+    Role,
     ToolInput,
 )
 from murmur.guest.client import Guests
@@ -28,7 +29,7 @@ from murmur.manifest.capsule import ArtifactEntry
 from murmur.session.accessible import accessible_folder
 from murmur.session.artifacts import StagedArtifact
 from murmur.session.gateways import EntryGateway
-from murmur.session.grants import EntryGrants
+from murmur.session.grants import EntryGrants, pulled_grants, tools_manage
 from murmur.session.stage import Staged
 from murmur.session.state import PREOPEN
 
@@ -58,15 +59,30 @@ class GuestCalls:
 
     def __init__(self, staged: Staged, guests: Guests, gateway: Gateway, url: str) -> None:
         """Raises E-IO-003 for a filesystem scope that is no plain folder."""
+        self._staged = staged
         self._guests = guests
         self._gateway = gateway
+        self._url = url
+        self._manages = tools_manage(staged.capsule)
         self._callables = {
-            name: _prepare(staged, artifact, url)
+            name: _prepare(staged, artifact, staged.prepared.grants[name], url)
             for name, artifact in staged.artifacts.items()
             if artifact.compiled is not None
             and artifact.entry.runtime != "hook"
             and not (artifact.entry.runtime == "driver" and staged.harness is not None)
         }
+
+    def add(self, artifact: StagedArtifact) -> None:
+        """Takes on a tool that was pulled. Raises E-IO-003 as the constructor.
+
+        It is kept until `close` even when it is removed: it may be the tool that asks for that.
+        """
+        name = artifact.entry.name
+        made = _prepare(self._staged, artifact, pulled_grants(self._staged.capsule), self._url)
+        before = self._callables.get(name)
+        self._callables[name] = made
+        if before is not None:
+            before.folder.close()
 
     def route(self, artifact: str) -> Route:
         """Where the artifact's requests may go, for whoever registers it."""
@@ -138,9 +154,10 @@ class GuestCalls:
     ) -> GuestResult:
         compiled = known.artifact.compiled
         assert compiled is not None
+        role: Role = "driver" if known.artifact.entry.runtime == "driver" else "tool"
         call = GuestCall(
             artifact=known.artifact.entry.name,
-            role="driver" if known.artifact.entry.runtime == "driver" else "tool",
+            role=role,
             compiled=compiled,
             key=known.artifact.key,
             input=given,
@@ -153,6 +170,7 @@ class GuestCalls:
                 rules=known.rules,
                 gateway=known.route.target is not None,
             ),
+            manages=self._manages and role == "tool",
         )
         try:
             return self._guests.call(call, on_event=on_event, answering=answering, cancel=cancel)
@@ -165,9 +183,8 @@ class GuestCalls:
             known.folder.close()
 
 
-def _prepare(staged: Staged, artifact: StagedArtifact, url: str) -> _Callable:
+def _prepare(staged: Staged, artifact: StagedArtifact, grants: EntryGrants, url: str) -> _Callable:
     entry = artifact.entry
-    grants = staged.prepared.grants[entry.name]
     attached = staged.gateways.get(entry.name)
     folder = accessible_folder(staged.directories.work_root, grants.scope)
     preopens = [Preopen(folder.fileno(), ".")]

@@ -6,7 +6,7 @@ through the board alone. What a reader of the trace cares about is written by wh
 
 import dataclasses
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from murmur.core.diagnostics import Diagnostic, warning
 from murmur.core.tasks import ArtifactFrame, StatusFrame, TaskState
@@ -34,6 +34,7 @@ from murmur.session.dispatch import Dispatcher
 from murmur.session.history import Message, unanswered_calls
 from murmur.session.hooks.turns import TurnHooks
 from murmur.session.images import Images
+from murmur.session.offered import OfferedTools
 from murmur.session.results import capped
 from murmur.trace.content import Capture
 from murmur.trace.writer import TraceWriter
@@ -54,7 +55,7 @@ class LoopSettings:
     max_turns: int | None
     retry: Retry
     system: str
-    tools: Sequence[Mapping[str, object]]
+    tools: OfferedTools
     driver_config: Mapping[str, object] | None
     warn: Callable[[Diagnostic], None]
     notice: Notice
@@ -111,6 +112,7 @@ class AgentLoop:
             return canceled("turn", turn)
         if self._settings.max_turns is not None and turn >= self._settings.max_turns:
             return out_of_turns(self._settings.max_turns)
+        self._settings.tools.renew(turn, attempt.task_id)
         self._read_choice(attempt, turn)
         request = self._request(attempt)
         try:
@@ -161,7 +163,7 @@ class AgentLoop:
             model=self._model,
             max_tokens=self._output_cap,
             messages=self._settings.images.sent(attempt.history),
-            tools=self._settings.tools,
+            tools=self._settings.tools.declarations,
             system=self._settings.system,
             prompt_cache_key=attempt.cache_key,
             context_id=attempt.history.context_id,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from murmur.read_only.check import Write, shell_write, tool_write
-from murmur.read_only.declarations import read_declarations
+from murmur.read_only.declarations import Declarations, read_declarations
 from murmur.read_only.subtrees import subtrees
 from murmur.session.inventory import Tool, ToolKind
 from murmur.session.shell_text import BadCommand, read_command
@@ -41,15 +41,18 @@ class Protection:
     ) -> None:
         """`scopes` are the folders that artifacts see as `.`, by full name, below the workdir."""
         self._subtrees = subtrees(workdir, rules)
-        judged = [tool for tool in tools if tool.kind in _JUDGED]
-        self._declared = {tool.name: read_declarations(tool.schema) for tool in judged}
-        self._bases = {
-            tool.name: os.path.join(self._subtrees.workdir, scope)
-            for tool in judged
-            if tool.kind is ToolKind.WASM
-            and tool.artifact is not None
-            and (scope := scopes.get(tool.artifact)) is not None
-        }
+        self._declared: dict[str, Declarations] = {}
+        self._bases: dict[str, str] = {}
+        for tool in tools:
+            self.add(tool, None if tool.artifact is None else scopes.get(tool.artifact))
+
+    def add(self, tool: Tool, scope: str | None) -> None:
+        """Learns what a tool declares, and the folder that it sees, as the constructor's."""
+        if tool.kind not in _JUDGED:
+            return
+        self._declared[tool.name] = read_declarations(tool.schema)
+        if tool.kind is ToolKind.WASM and scope is not None:
+            self._bases[tool.name] = os.path.join(self._subtrees.workdir, scope)
 
     def write_of_command(self, binary: str, argv: Sequence[str]) -> Write | None:
         """The write below a read-only path that a program with these arguments would make."""

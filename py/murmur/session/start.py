@@ -31,11 +31,12 @@ from murmur.session.hooks.opening import SessionHooks, open_session_hooks
 from murmur.session.images import Images
 from murmur.session.loop import AgentLoop, LoopSettings
 from murmur.session.notices import AT_LAUNCH, lose, say, tell
+from murmur.session.offered import OfferedTools
 from murmur.session.processes import Processes
 from murmur.session.prompt import PLAN_GUIDANCE, capsule_block, system_prompt
-from murmur.session.protection import protection_of
 from murmur.session.provided import provided_tools
 from murmur.session.runtime_files import write_page
+from murmur.session.session_tools import SessionTools, open_tools
 from murmur.session.spawning import register
 from murmur.session.stage import Staged
 from murmur.session.task_runner import TaskRunner
@@ -136,6 +137,7 @@ def _launch(
         lose(records, "MURMUR.md", failure)
     guest_calls = GuestCalls(staged, guests, gateway, url)
     undo.callback(guest_calls.close)
+    tools = open_tools(staged, guests, guest_calls, trace)
     capture = Capture(staged.capsule.trace.capture, records)
     choices = open_choices(staged, guest_calls, gateway)
     meter = _meter(staged)
@@ -164,9 +166,11 @@ def _launch(
 
         room = HarnessRoom(staged, staged.harness, scope)
         undo.callback(room.close)
-    hooks = open_session_hooks(staged, guests, gateway, client, commands, trace, meter)
+    hooks = open_session_hooks(
+        staged, guests, gateway, client, commands, trace, meter, tools.offered.compacted
+    )
     undo.callback(hooks.calls.close)
-    tools = provided_tools(staged, commands, trace, url, controls, handles, meter, hooks.gate)
+    provided = provided_tools(staged, commands, trace, url, controls, handles, meter, hooks.gate)
     runner = _runner(
         staged,
         board,
@@ -179,6 +183,7 @@ def _launch(
         overdue,
         controls,
         tools,
+        provided,
         meter,
         room,
     )
@@ -210,6 +215,7 @@ def _runner(
     capture: Capture,
     overdue: Overdue,
     controls: SessionControls | None,
+    tools: SessionTools,
     runtime_tools: Mapping[str, RuntimeTool],
     meter: SpendMeter,
     room: "HarnessRoom | None",
@@ -218,27 +224,18 @@ def _runner(
     inference = capsule.inference
     assert inference is not None and inference.driver is not None
     images = Images(capsule.context.images)
-    protection = protection_of(staged)
-    processes = Processes(commands, protection, hooks.gate.refuses_command)
+    processes = Processes(commands, tools.protection, hooks.gate.refuses_command)
     dispatcher = Dispatcher(
-        tools=staged.tools,
-        skills={
-            artifact.entry.bare_name: artifact.skill
-            for artifact in staged.artifacts.values()
-            if artifact.skill is not None
-        },
-        call_tool=ToolCaller(guest_calls, processes),
+        tools=tools.callable.tools,
+        skills=tools.callable.skills,
+        call_tool=ToolCaller(guest_calls, processes, tools.manage),
         commands=commands,
         trace=trace,
         capture=capture,
-        protection=protection,
+        protection=tools.protection,
         runtime_tools=runtime_tools,
         hooks=hooks.gate,
-        pulled=[
-            artifact.entry.bare_name
-            for name, artifact in staged.artifacts.items()
-            if staged.prepared.pulled_by(name) is not None
-        ],
+        pulled=tools.callable.pulled,
         warn=lambda found: tell(staged.directories.records_root, found),
         take_images=lambda artifact, result, attempt, turn: images.take(
             result.attachments, guest_calls.folder(artifact), attempt.task_id, turn
@@ -277,7 +274,7 @@ def _runner(
         assert client is not None
         loop = _agent_loop(
             staged, client, dispatcher, commands, hooks, system, trace, capture, controls, images,
-            meter,
+            meter, tools.offered,
         )  # fmt: skip
     return TaskRunner(
         loop=loop,
@@ -313,6 +310,7 @@ def _agent_loop(
     controls: SessionControls | None,
     images: Images,
     meter: SpendMeter,
+    offered: OfferedTools,
 ) -> AgentLoop:
     """The loop of an http capsule."""
     inference = staged.capsule.inference
@@ -323,7 +321,7 @@ def _agent_loop(
         max_turns=inference.max_turns,
         retry=inference.retry,
         system=system,
-        tools=tuple(tool.declaration() for tool in staged.tools.values()),
+        tools=offered,
         driver_config=inference.driver.config,
         warn=lambda found: tell(staged.directories.records_root, found),
         notice=Notice(

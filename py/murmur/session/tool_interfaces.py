@@ -1,7 +1,8 @@
 """What the runtime answers a tool's questions with. spec/artifacts.md 3.
 
-`murmur:task` waits for whoever sent the task, `murmur:process` starts programs; any other question
-is answered as unserved.
+`murmur:task` waits for whoever sent the task, `murmur:process` starts programs, and where the
+capsule declares `capabilities.install` `murmur:artifact-manager` installs artifacts; any other
+question is answered as unserved.
 """
 
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from murmur.guest.calls import GuestResult, ToolInput
 from murmur.guest.client import Ask
 from murmur.guest.questions import (
+    MANAGE_INTERFACE,
     PROCESS_INTERFACE,
     TASK_INTERFACE,
     Answer,
@@ -22,8 +24,11 @@ from murmur.session.guest_calls import GuestCalls
 from murmur.session.processes import Processes
 
 
-def tool_answering(ask: Ask | None, processes: Answering) -> Answering:
-    """The answers to a tool called during an attempt at a task; `ask` None is no task."""
+def tool_answering(
+    ask: Ask | None, processes: Answering, manage: Answering | None = None
+) -> Answering:
+    """The answers to a tool called during an attempt at a task; `ask` None is no task, `manage`
+    None a capsule whose tools install nothing."""
 
     def answer(question: Question) -> Answer:
         if question.interface == TASK_INTERFACE and ask is not None:
@@ -31,6 +36,8 @@ def tool_answering(ask: Ask | None, processes: Answering) -> Answering:
             return Value(ask(prompt))
         if question.interface == PROCESS_INTERFACE:
             return processes(question)
+        if question.interface == MANAGE_INTERFACE and manage is not None:
+            return manage(question)
         return unserved(question)
 
     return answer
@@ -39,7 +46,10 @@ def tool_answering(ask: Ask | None, processes: Answering) -> Answering:
 class ToolCaller:
     """Calls WASM tools for the model: `session.dispatch.CallTool`."""
 
-    def __init__(self, calls: GuestCalls, processes: Processes) -> None:
+    def __init__(
+        self, calls: GuestCalls, processes: Processes, manage: Answering | None = None
+    ) -> None:
+        self._manage = manage
         self._calls = calls
         self._processes = processes
 
@@ -57,7 +67,7 @@ class ToolCaller:
                 artifact,
                 ToolInput(data),
                 on_event=on_event,
-                answering=tool_answering(attempt.ask, own),
+                answering=tool_answering(attempt.ask, own, self._manage),
                 cancel=attempt.cancel,
             )
         finally:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from collections.abc import Callable
 
 from murmur.conversation.record import Record
 from murmur.guest.client import Guests
@@ -91,8 +92,12 @@ def open_session_hooks(
     commands: Commands | None,
     trace: TraceWriter,
     meter: SpendMeter,
+    compacted: Callable[[], None],
 ) -> SessionHooks:
-    """Wires the hooks of a session that is being launched; without a `client` they ask no model."""
+    """Wires the hooks of a session that is being launched; without a `client` they ask no model.
+
+    `compacted` is told of each context that was replaced.
+    """
     capsule, limits = staged.capsule, staged.limits
     inference = capsule.inference
     assert inference is not None
@@ -125,6 +130,7 @@ def open_session_hooks(
             compaction_prompt=staged.prompt.compaction,
             input_budget=limits.input_budget()[0],
             refused=asking.refused if asking is not None else {},
+            compacted=compacted,
         ),
         tasks=TaskHooks(
             hooks=hooks,

@@ -31,7 +31,8 @@ class TurnHooks:
     """The hooks as the loop meets them. `input_budget` is in tokens; None means no compaction.
 
     `compaction_prompt` is the manifest's own prompt for the summary, as resolved at launch;
-    `refused` what HookInference notes there of the hooks that compact.
+    `refused` what HookInference notes there of the hooks that compact; `compacted` is told of each
+    context that was replaced.
     """
 
     hooks: Hooks
@@ -41,6 +42,7 @@ class TurnHooks:
     compaction_prompt: str | None
     input_budget: int | None
     refused: dict[str, SpendRefused] = dataclasses.field(default_factory=dict)
+    compacted: Callable[[], None] = lambda: None
 
     def answered(
         self, attempt: Attempt, request: TurnRequest, answered: Answered, result: Turn, turn: int
@@ -116,6 +118,7 @@ class TurnHooks:
         turn: int,
     ) -> None:
         attempt.history.replace(replacement, "replace-context")
+        self.compacted()
         entered = tuple(attempt.history.messages)
         after = dataclasses.replace(request, messages=entered, continuation=None).input_tokens()
         self.trace.write_aside(

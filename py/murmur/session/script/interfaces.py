@@ -18,9 +18,9 @@ from murmur.guest.questions import (
 from murmur.manifest.network import parse_rules
 from murmur.session.commands import Commands
 from murmur.session.guest_calls import GuestCalls
+from murmur.session.managing import Management
 from murmur.session.protection import protection_of
 from murmur.session.script.invoking import ToolInvocations
-from murmur.session.script.managing import Management
 from murmur.session.script.messages import MessageSending
 from murmur.session.script.shell import ShellExecution
 from murmur.session.stage import Staged

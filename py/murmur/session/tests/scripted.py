@@ -32,6 +32,7 @@ from murmur.session.history import Conversations, Keeping
 from murmur.session.images import Images
 from murmur.session.inventory import Tool, ToolKind, shell_tool
 from murmur.session.loop import AgentLoop, LoopSettings
+from murmur.session.offered import OfferedTools
 from murmur.session.protection import Protection
 from murmur.session.start import Session
 from murmur.session.task_runner import TaskRunner
@@ -249,7 +250,7 @@ def rig(
         max_turns=max_turns,
         retry=Retry(max_retries=0),
         system="[Capsule]",
-        tools=(),
+        tools=OfferedTools({}, "compaction", trace),
         driver_config=None,
         warn=lambda found: warned.append(found.code),
         notice=Notice(deadline, lifecycle.deadline_notice_secs),

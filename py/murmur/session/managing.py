@@ -1,9 +1,10 @@
-"""`murmur:artifact-manager/manage`: what a script capsule asks about, and does to, its artifacts.
+"""`murmur:artifact-manager/manage`: what components ask about, and do to, a session's artifacts.
 
 spec/artifacts.md 3; spec/registry.md 18; spec/sessions.md 15.9. A pulled artifact is staged beside
-the declared ones, is pinned for later launches as untrusted, and gains no grant: `invoke` does not
-reach it. A capsule that runs from its package has no lock: what it pulls is there for its session
-alone (open in spec/registry.md 18; taken as recommended).
+the declared ones, is pinned for later launches as untrusted, and gains no grant. In an agent's
+session it can be called from then on; a script capsule's `invoke` does not reach it. A capsule that
+runs from its package has no lock: what it pulls is there for its session alone (open in
+spec/registry.md 18; taken as recommended).
 """
 
 import json
@@ -15,6 +16,7 @@ from murmur.guest.questions import Answer, Err, Ok, Question, Value
 from murmur.manifest.capsule import ArtifactEntry
 from murmur.manifest.names import bare_name
 from murmur.session.artifacts import StagedArtifact, stage_payload
+from murmur.session.callable_tools import CallableTools
 from murmur.session.inventory import schema_of
 from murmur.session.names import RUNTIME_TOOLS
 from murmur.session.runtime_files import remove_artifact, write_artifact
@@ -41,9 +43,17 @@ _MOST_FOUND = 100
 
 
 class Management:
-    """Answers the interface for one session."""
+    """Answers the interface for one session; `tools` None is a script capsule's, which calls what
+    it declares and nothing else."""
 
-    def __init__(self, staged: Staged, guests: Guests, trace: TraceWriter) -> None:
+    def __init__(
+        self,
+        staged: Staged,
+        guests: Guests,
+        trace: TraceWriter,
+        tools: CallableTools | None = None,
+    ) -> None:
+        self._tools = tools
         self._staged = staged
         self._guests = guests
         self._trace = trace
@@ -165,26 +175,51 @@ class Management:
         Raises NotGranted, MurmurError and OSError.
         """
         full = pull.name.text
-        known = self._find(pull.name.name)
-        if known is not None and known.entry.name != full:
-            raise NotGranted(f"{full} has the bare name of {known.entry.name}, which is installed")
+        known = self._check_name(pull)
         check_pull(self._lock(), pull, self._staged.session_id)
         if known is not None and known.sha256 == pull.payload.sha256:
             self._record(pull, self._pin(pull))
             return known
+        if full in self._declared:
+            raise NotGranted(f"the capsule's own manifest declares {full}, and those bytes differ")
+        if self._tools is not None and pull.payload.kind == "native":
+            raise NotGranted(
+                f"{full} is a native tool, and the programs that this session may start were "
+                "settled at its launch; declare it in murmur.yaml"
+            )
         entry = ArtifactEntry(full, pull.version, pull.tier)
         prepared = self._staged.prepared
         staged = stage_payload(prepared, entry, pull.payload, self._guests, self._staged.scratch)
         root = self._staged.directories.runtime_root
         write_artifact(root, staged)
         try:
+            if self._tools is not None:
+                self._tools.add(staged)
             pin = self._pin(pull)
         except BaseException:
-            remove_artifact(root, pull.name.name)
+            self._forget(pull.name)
             raise
         self._installed[full] = staged
         self._record(pull, pin)
         return staged
+
+    def _check_name(self, pull: Pull) -> StagedArtifact | None:
+        """What is installed under the name already. Raises NotGranted for a name of something
+        else's."""
+        full, bare = pull.name.text, pull.name.name
+        if bare in self._staged.capsule.capabilities.shell_allow:
+            raise NotGranted(f"{full} has the name of a command of capabilities.shell.allow")
+        known = self._find(bare)
+        if known is not None and known.entry.name != full:
+            raise NotGranted(f"{full} has the bare name of {known.entry.name}, which is installed")
+        return known
+
+    def _forget(self, name: FullName) -> None:
+        """Takes an artifact out of the session: it cannot be called, and its files are gone."""
+        self._installed.pop(name.text, None)
+        if self._tools is not None:
+            self._tools.remove(name.name)
+        remove_artifact(self._staged.directories.runtime_root, name.name)
 
     def _record(self, pull: Pull, pin: Pin) -> None:
         self._trace.write(
@@ -201,8 +236,8 @@ class Management:
         try:
             full = granted_name(self._grant, name)
             removed = self._unpin(full)
-            if removed and self._installed.pop(full.text, None) is not None:
-                remove_artifact(self._staged.directories.runtime_root, full.name)
+            if removed and full.text in self._installed:
+                self._forget(full)
         except NotGranted as refused:
             return Err(str(refused))
         except (MurmurError, OSError) as failure:
