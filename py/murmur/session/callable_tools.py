@@ -67,7 +67,8 @@ class CallableTools:
         self._tools[tool.name] = tool
 
     def remove(self, name: str) -> None:
-        """Forgets a pulled one by its bare name; one that is not there is no error."""
+        """From now on nothing is found by that bare name; one that is not there is no error.
+
+        What a call of it needs stays: a step of a plan may be making one.
+        """
         self._tools.pop(name, None)
-        self._skills.pop(name, None)
-        self._pulled.discard(name)
