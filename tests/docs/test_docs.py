@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from murmur.core.home import Home
+from murmur.manifest.harness_needs import parse_harness_needs
 from murmur.manifest.parse import load_capsule
+from murmur.session.harness.needs import harness_grants
 from tools.docs.pages import pages
 
 ROOT = Path("pyproject.toml").resolve().parent
@@ -87,3 +90,35 @@ def test_a_link_leads_to_a_file_and_a_heading(page: Path, target: str) -> None:
     assert file.exists(), target
     if anchor:
         assert anchor in anchors(file.read_text("utf-8")), target
+
+
+CLAUDE_CODE, CODEX = "driver-claude-code", "driver-codex"
+
+
+def needs_of(driver: str) -> object:
+    text = (ROOT / "py" / "artifacts" / driver / "murmur.yaml").read_text("utf-8")
+    return yaml.safe_load(text)["harness_needs"]
+
+
+@pytest.mark.parametrize(
+    ("name", "driver"),
+    [
+        ("docs/run-a-harness.md", CLAUDE_CODE),
+        (f"py/artifacts/{CLAUDE_CODE}/README.md", CLAUDE_CODE),
+        (f"py/artifacts/{CODEX}/README.md", CODEX),
+    ],
+)
+def test_the_capsule_that_a_page_shows_allows_what_its_harness_needs(
+    name: str, driver: str
+) -> None:
+    shown = yaml.safe_load(_YAML.findall((ROOT / name).read_text("utf-8"))[0])
+    text = json.dumps({"name": "shown", "version": "0.1.0", **shown})
+    needs = parse_harness_needs(needs_of(driver))
+    assert needs is not None and needs.paths and needs.hosts
+    found = harness_grants(load_capsule(text, "murmur.yaml").capsule, needs, Home(ROOT / ".murmur"))
+    assert found.missing == ()
+
+
+def test_the_needs_that_the_page_on_harnesses_shows_are_the_drivers() -> None:
+    shown = _YAML.findall((ROOT / "docs" / "run-a-harness.md").read_text("utf-8"))[1]
+    assert yaml.safe_load(shown)["harness_needs"] == needs_of(CLAUDE_CODE)

@@ -40,23 +40,27 @@ class Harnessed:
         self.program.parent.mkdir()
         shutil.copy(HARNESS, self.program)
         self.program.chmod(0o755)
-        self._publish_driver()
+        self.publish_driver("stand-in-driver")
 
-    def _publish_driver(self) -> None:
-        source = self.project / "driver"
-        write_manifest(
-            source,
-            {
-                "name": "stand-in-driver",
-                "version": "0.1.0",
-                "runtime": "driver",
-                "requires_files": ["capsule.wasm"],
-            },
-        )
+    def publish_driver(self, name: str, **keys: Any) -> str:
+        """Publishes the stand-in's driver with further keys in its manifest; its full name."""
+        source = self.project / name
+        manifest = {"name": name, "version": "0.1.0", "runtime": "driver", **keys}
+        write_manifest(source, {**manifest, "requires_files": ["capsule.wasm"]})
         shutil.copy(probe("process_driver_probe"), source / "capsule.wasm")
         built = self.place.mur("build", str(source), cwd=self.project)
         assert built.returncode == 0, built.stderr
-        self.place.mur("publish", str(source / "stand-in-driver-0.1.0.mur.zip"), cwd=self.project)
+        self.place.mur("publish", str(source / f"{name}-0.1.0.mur.zip"), cwd=self.project)
+        return f"local/{name}"
+
+    def driven_by(self, name: str, **capabilities: Any) -> dict[str, Any]:
+        """Writes a capsule with another driver, and no lock of the one before."""
+        (self.project / "murmur.lock").unlink(missing_ok=True)
+        return self.capsule(
+            artifacts=[{"name": name, "version": "0.1.0", "runtime": "driver"}],
+            inference={"driver": {"artifact": name}},
+            capabilities=capabilities,
+        )
 
     def capsule(self, config: Mapping[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
         """Writes the capsule; `config` is its driver's."""

@@ -24,15 +24,15 @@ def at(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Harnessed:
     return Harnessed(place, project)
 
 
-def _publish(at: Harnessed, name: str, component: bytes) -> dict[str, Any]:
+def _publish(at: Harnessed, name: str, component: bytes, version: str = "0.1.0") -> dict[str, Any]:
     """A published process driver; the entry of a capsule that has it."""
-    manifest = packed_manifest(name, runtime="driver")
+    manifest = packed_manifest(name, version, runtime="driver")
     entries = [Entry("murmur.yaml", manifest), Entry("capsule.wasm", component)]
     archive = at.project / f"{name}.mur.zip"
     archive.write_bytes(archive_bytes(entries))
     done = at.place.mur("publish", str(archive), cwd=at.project)
     assert done.returncode == 0 or "already" in done.stderr, done.stderr
-    return {"name": f"local/{name}", "version": "0.1.0", "runtime": "driver"}
+    return {"name": f"local/{name}", "version": version, "runtime": "driver"}
 
 
 def _other_driver(at: Harnessed, name: str, describe: str, **changes: Any) -> Done:
@@ -49,6 +49,14 @@ def _run(at: Harnessed, *steps: Step, **environ: str) -> Done:
 
 def _without_path(at: Harnessed) -> Done:
     at.capsule(capabilities={"env": {"allow": ["STAND_IN_HOME"]}})
+    return _run(at)
+
+
+def _unallowed_needs(at: Harnessed) -> Done:
+    needs = {"paths": [{"path": "~/.needy"}], "hosts": ["https://needy.example"]}
+    if not (at.project / "needy-driver").exists():
+        at.publish_driver("needy-driver", harness_needs=needs)
+    at.driven_by("local/needy-driver")
     return _run(at)
 
 
@@ -101,6 +109,12 @@ def _unkept_ceiling(at: Harnessed) -> Done:
 
 REFUSED = [
     pytest.param("E-CAP-019", _without_path, (DRIVER, "PATH"), id="E-CAP-019"),
+    pytest.param(
+        "E-CAP-021",
+        _unallowed_needs,
+        ("local/needy-driver@0.1.0", "~/.needy (read)", "https://needy.example"),
+        id="E-CAP-021",
+    ),
     pytest.param(
         "E-RUN-006", _no_such_program, ("nowhere-to-be-found", "inference.command"), id="E-RUN-006"
     ),
@@ -238,10 +252,10 @@ def test_an_old_command_alone_finds_the_newest_installed_driver_and_pins_it(
     write_manifest(at.project, manifest)
     refused = _run(at)
     assert "error[E-RUN-006]" in refused.stderr and "murmur/driver-claude-code" in refused.stderr
-    _publish(at, "driver-claude-code", driver(MUTE))
+    _publish(at, "driver-claude-code", driver(MUTE), "0.2.0")
     store = at.place.home / ".murmur" / "artifacts"
     shutil.copytree(store / "local/driver-claude-code", store / "murmur/driver-claude-code")
     done = _run(at)
     assert "warning[W-MAN-001]" in done.stderr
-    check_failed(done, "E-RUN-034", "murmur/driver-claude-code@0.1.0", "launch")
+    check_failed(done, "E-RUN-034", "murmur/driver-claude-code@0.2.0", "launch")
     assert "murmur/driver-claude-code" in (at.project / "murmur.lock").read_text()

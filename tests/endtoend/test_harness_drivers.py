@@ -24,6 +24,10 @@ LOOKS = {
     ],
 }
 SAYS = {"text": "Two lines."}
+HOSTS = {
+    "claude-code": ["api.anthropic.com", "platform.claude.com"],
+    "codex": ["chatgpt.com", "api.openai.com", "auth.openai.com"],
+}
 PATH = "/usr/bin:/bin"
 
 
@@ -59,6 +63,7 @@ class Capsule:
             "capabilities": {
                 "env": {"allow": ["HOME", "PATH"]},
                 "harness": {"paths": [{"path": str(self.config), "access": "read-write"}]},
+                "network": {"allow": HOSTS[harness]},
             },
             "trace": {"capture": "content"},
         }

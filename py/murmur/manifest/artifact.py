@@ -30,8 +30,8 @@ class ArtifactManifest:
     """One artifact's own manifest.
 
     `name` is as written, also where no artifact may be called so (`names.is_bare_name`). `runtime`
-    is free text: an unknown role counts as a tool. `upstream_auth`, `models`, `programs` and
-    `contract` are as written; read them through the functions of this module.
+    is free text: an unknown role counts as a tool. `upstream_auth`, `models`, `programs`,
+    `harness_needs` and `contract` are as written; each has a parser of its own.
     """
 
     name: str
@@ -49,6 +49,7 @@ class ArtifactManifest:
     upstream_auth: object = None
     models: object = None
     programs: object = None
+    harness_needs: object = None
     warnings: tuple[Diagnostic, ...] = field(default=(), compare=False)
 
     @property
@@ -110,6 +111,7 @@ def _manifest(block: "PackagedBlock", warnings: tuple[Diagnostic, ...]) -> Artif
         upstream_auth=block.upstream_auth,
         models=block.models,
         programs=block.programs,
+        harness_needs=block.harness_needs,
         warnings=warnings,
     )
 

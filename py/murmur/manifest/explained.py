@@ -283,6 +283,7 @@ EXPLAINED: Final[dict[str, dict[str, str]]] = {
         "upstream_auth": "Header that carries the key of a gateway's requests.",
         "models": "Limits of the models that a driver knows.",
         "programs": "Host programs that a tool needs.",
+        "harness_needs": "Host paths and hosts that a process driver's harness needs.",
     },
 }
 

@@ -73,11 +73,12 @@ class Program:
 
 
 class BadPrograms(ValueError):
-    """Why a block cannot be used: the `program`, and the `reason` with its field and value."""
+    """Why a block cannot be used: the `program`, its dotted `field`, and the `reason`."""
 
     def __init__(self, program: str, reason: str) -> None:
         super().__init__(f"programs.{program}: {reason}")
         self.program = program
+        self.field = f"programs.{program}"
         self.reason = reason
 
 

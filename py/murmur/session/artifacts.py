@@ -15,6 +15,7 @@ from murmur.guest.processes import GuestsFailed
 from murmur.manifest.artifact import ArtifactManifest, hook_contract_of
 from murmur.manifest.capsule import ArtifactEntry, Capsule
 from murmur.manifest.checks import drivers_of
+from murmur.manifest.harness_needs import BadHarnessNeeds, parse_harness_needs
 from murmur.manifest.programs import BadPrograms, parse_programs
 from murmur.session.inventory import Tool, ToolKind, first_line, schema_fault, schema_of
 from murmur.session.local_source import LocalSkill
@@ -56,7 +57,7 @@ def open_payloads(prepared: Prepared) -> tuple[dict[str, Payload], list[Diagnost
 
     Raises E-REG-002 for bytes that hash to something else than the store or the lock recorded,
     E-RUN-029 and E-RUN-030 for a driver that speaks another interface, E-RUN-062 for a malformed
-    `programs:` block, E-IO-003 for a contract that no hook may have.
+    `programs:` or `harness_needs:` block, E-IO-003 for a contract that no hook may have.
     """
     payloads: dict[str, Payload] = {}
     warnings: list[Diagnostic] = []
@@ -68,7 +69,7 @@ def open_payloads(prepared: Prepared) -> tuple[dict[str, Payload], list[Diagnost
         declared = declared_artifact(prepared.capsule, entry)
         check_bytes(prepared.lock, declared, payload.sha256, prepared.platform)
         _check_role(entry, payload)
-        _check_programs(entry, payload)
+        _check_blocks(entry, payload)
         if entry.runtime == "driver":
             _check_driver_fit(prepared.capsule, entry, stored.contracts(payload))
         if entry.runtime == "hook":
@@ -95,13 +96,13 @@ def _check_role(entry: ArtifactEntry, payload: Payload) -> None:
         )
 
 
-def _check_programs(entry: ArtifactEntry, payload: Payload) -> None:
+def _check_blocks(entry: ArtifactEntry, payload: Payload) -> None:
+    manifest = payload.manifest
     try:
-        parse_programs(payload.manifest.programs, payload.manifest.runtime)
-    except BadPrograms as bad:
-        raise error(
-            "E-RUN-062", artifact=entry.label, program=bad.program, reason=bad.reason
-        ) from None
+        parse_programs(manifest.programs, manifest.runtime)
+        parse_harness_needs(manifest.harness_needs, manifest.runtime)
+    except (BadPrograms, BadHarnessNeeds) as bad:
+        raise error("E-RUN-062", artifact=entry.label, field=bad.field, reason=bad.reason) from None
 
 
 def _check_driver_fit(capsule: Capsule, entry: ArtifactEntry, contracts: Contracts | None) -> None:

@@ -303,5 +303,6 @@ def open_commands(staged: Staged, scope: Scope | None, url: str) -> Commands | N
         baseline_env=shell.baseline_env if shell is not None else (),
         strip_env=shell.strip_env if shell is not None else (),
     )
-    session = open_session(policy, scope, staged.containment.helper, open_egress(staged))
+    egress = open_egress(staged, staged.capsule.capabilities.network_allow)
+    session = open_session(policy, scope, staged.containment.helper, egress)
     return Commands(staged, policy, scope, session, env)

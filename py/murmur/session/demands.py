@@ -4,9 +4,8 @@ The scope report foresees from the same demands that a session derives its polic
 """
 
 import dataclasses
-import os
 
-from murmur.core.config import Config, HostPath
+from murmur.core.config import Config
 from murmur.core.diagnostics import MurmurError, error
 from murmur.core.home import Home
 from murmur.manifest import limits
@@ -41,24 +40,6 @@ def command_demands(
         murmur_home=str(home.root),
         home=str(home.root.parent),
         programs=programs,
-    )
-
-
-def harness_paths(capsule: Capsule, home: Home) -> tuple[HostPath, ...]:
-    """`capabilities.harness.paths`, `~/` standing for the operator's home.
-
-    At the served level a process driver cannot say what its harness needs, so what the manifest
-    allows is what it gets. spec/artifacts.md 13.7; spec/formations-and-newer-manifest.md A10.
-    """
-    declared = capsule.capabilities.harness
-    return tuple(
-        HostPath(
-            os.path.join(home.root.parent, each.path[2:])
-            if each.path.startswith("~/")
-            else each.path,
-            each.access,
-        )
-        for each in (declared.paths if declared is not None else ())
     )
 
 

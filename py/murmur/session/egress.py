@@ -1,9 +1,10 @@
 """What of the world a session's commands reach.
 
 spec/containment.md 17. The list is `capabilities.network.allow`; artifacts narrow it for themselves
-(`session/grants.py`), commands have the whole of it.
+(`session/grants.py`), a harness to what its driver needs, commands have the whole of it.
 """
 
+from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     from murmur.sandbox.egress.service import Egress
 
 
-def open_egress(staged: Staged) -> "Egress | None":
-    """The way out for the session's commands; call it on the event loop that shall serve it.
+def open_egress(staged: Staged, allow: Iterable[str]) -> "Egress | None":
+    """The way out to the entries of `allow`; call it on the event loop that shall serve it.
 
     None where commands have no network namespace: nothing there could bind them to the list.
     """
@@ -25,7 +26,7 @@ def open_egress(staged: Staged) -> "Egress | None":
     from murmur.sandbox.egress.service import Egress  # late: it takes a system that has splice
 
     return Egress(
-        parse_rules(staged.capsule.capabilities.network_allow),
+        parse_rules(allow),
         warn=partial(_warn, staged),
     )
 

@@ -29,6 +29,7 @@ from murmur.session.floors import can_start_commands
 from murmur.session.gateways import foresee_keys
 from murmur.session.grants import Shapes, capsule_rules, check_shapes
 from murmur.session.guest_lockdown import find_guest_lockdown
+from murmur.session.harness.foreseen import foresee_harness
 from murmur.session.launch import Launch
 from murmur.session.prepare import (
     Examined,
@@ -59,7 +60,7 @@ class Explained:
 
 def explain(launch: Launch) -> Explained:
     """The report of a launch; makes nothing, and reads of stores and lock what tools' programs
-    need, where they are installed.
+    and the harness need, where they are installed.
 
     Raises E-MAN-*, E-CAP-002, 009, 010, 013, 016, 018 and 020, and E-IO-003 for a configuration or
     a flag's value.
@@ -82,6 +83,7 @@ def explain_examined(examined: Examined, shapes: Shapes, place: WorkPlace) -> Ex
         home_inside=holds_home(place, launch.home),
         search=search_of(launch, place),
     )
+    harness, harness_refusals = foresee_harness(capsule, launch)
     subject = Subject(
         capsule=capsule,
         place=place,
@@ -90,6 +92,7 @@ def explain_examined(examined: Examined, shapes: Shapes, place: WorkPlace) -> Ex
         config=examined.config,
         scopes=shapes.scopes,
         environ=launch.environ,
+        harness=harness,
         programs=installed_programs(capsule, launch),
     )
     lockdown = find_guest_lockdown(containment.helper) is not None
@@ -110,6 +113,7 @@ def explain_examined(examined: Examined, shapes: Shapes, place: WorkPlace) -> Ex
             *_manifest_refusals(capsule, launch, place),
             *containment.refusals,
             *_grant_refusals(subject, launch.manifest.name),
+            *harness_refusals,
             *_ledger_refusals(examined),
             *key_refusals,
             *scope,

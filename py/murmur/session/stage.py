@@ -293,7 +293,10 @@ def _write_first_lock(prepared: Prepared, artifacts: Mapping[str, StagedArtifact
 def _harness(
     prepared: Prepared, artifacts: Mapping[str, StagedArtifact], guests: Guests
 ) -> "LoadedHarness | None":
-    """What a process driver says of its harness. Raises E-RUN-032, E-CAP-019, E-RUN-006, 038."""
+    """What a process driver says of its harness.
+
+    Raises E-RUN-032, E-CAP-019, E-CAP-021, E-RUN-006 and E-RUN-038.
+    """
     inference = prepared.capsule.inference
     if inference is None or inference.transport != "process":
         return None

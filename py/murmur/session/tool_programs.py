@@ -12,12 +12,12 @@ from murmur.manifest.artifact import ArtifactManifest
 from murmur.manifest.capsule import Capsule
 from murmur.manifest.programs import BadPrograms, parse_programs
 from murmur.sandbox.needs import ToolProgram
+from murmur.session.installed import installed_manifests
 from murmur.session.launch import Launch
 from murmur.store.lock import Lock, read_lock
 from murmur.store.names import FullName
 from murmur.store.platforms import host_platform
 from murmur.store.programs import ProgramStore
-from murmur.store.stores import global_store, project_store, resolve
 
 
 def tool_programs(
@@ -53,20 +53,10 @@ def installed_programs(capsule: Capsule, launch: Launch) -> tuple[ToolProgram, .
         return ()
     try:
         lock = None if launch.lock_file is None else read_lock(launch.lock_file)
-        stores = (project_store(launch.directory), global_store(launch.home.artifacts))
     except (MurmurError, OSError):
         return ()
-    manifests: dict[str, ArtifactManifest] = {}
-    for entry in capsule.artifacts:
-        if entry.runtime != "tool" or entry.source is not None:
-            continue
-        try:
-            stored = resolve(FullName(entry.name), entry.version, stores, host_platform())
-            if stored is not None:
-                manifests[entry.name] = stored.open(launch.environ).manifest
-        except (MurmurError, OSError):
-            continue
-    return tool_programs(capsule, manifests, lock, launch.home)
+    tools = [entry for entry in capsule.artifacts if entry.runtime == "tool"]
+    return tool_programs(capsule, installed_manifests(tools, launch), lock, launch.home)
 
 
 def _was_pulled(lock: Lock | None, name: str) -> bool:

@@ -125,6 +125,7 @@ def _scope_report(staged: Staged, guests: Guests, commands: Commands | None) -> 
         config=prepared.config,
         scopes={name: each.scope for name, each in prepared.grants.items()},
         environ=prepared.launch.environ,
+        harness=staged.harness.grants if staged.harness is not None else None,
     )
     return scope_report(
         subject,

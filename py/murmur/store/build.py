@@ -15,6 +15,7 @@ from typing import Final
 from murmur.core.diagnostics import Diagnostic, error, warning
 from murmur.manifest.artifact import ArtifactManifest, parse_artifact_manifest
 from murmur.manifest.document import parse_document
+from murmur.manifest.harness_needs import BadHarnessNeeds, parse_harness_needs
 from murmur.manifest.programs import BadPrograms, parse_programs
 from murmur.store.archive import (
     BUILD_RECORD,
@@ -73,7 +74,7 @@ def build(source: str, output: str | None = None) -> Built:
     text = _read_manifest(manifest_path)
     manifest = parse_artifact_manifest(text, manifest_path)
     check_name(manifest.name, f"rename it in {manifest_path}, for example to my-tool")
-    _check_programs(manifest, manifest_path)
+    _check_blocks(manifest, manifest_path)
     target = output_path(source, manifest.name, manifest.version, output)
     files, lints = _declared_files(folder, manifest, manifest_path, target)
     warnings = [*manifest.warnings, *lints]
@@ -85,13 +86,14 @@ def build(source: str, output: str | None = None) -> Built:
     return Built(target, level, tuple(warnings))
 
 
-def _check_programs(manifest: ArtifactManifest, manifest_path: str) -> None:
-    """Raises E-BLD-008 for a `programs:` block that staging would refuse."""
+def _check_blocks(manifest: ArtifactManifest, manifest_path: str) -> None:
+    """Raises E-BLD-008 for a `programs:` or `harness_needs:` block that staging would refuse."""
     try:
         parse_programs(manifest.programs, manifest.runtime)
-    except BadPrograms as bad:
+        parse_harness_needs(manifest.harness_needs, manifest.runtime)
+    except (BadPrograms, BadHarnessNeeds) as bad:
         raise error(
-            "E-BLD-008", artifact=manifest_path, program=bad.program, reason=bad.reason
+            "E-BLD-008", artifact=manifest_path, field=bad.field, reason=bad.reason
         ) from None
 
 

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import json
 import os
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.endtoend.capsule import Place, read_trace, write_manifest
 from tests.long.harnesses.programs import CLAUDE
 from tests.providers import anthropic_server
+from tests.providers.scripted import Server
 
 ARTIFACTS = ("driver-claude-code", "tool-editor")
 COMPILE_SECONDS = 600
@@ -34,7 +37,30 @@ SAYS = {"text": "Two lines."}
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def provider() -> Iterator[Server]:
+    with anthropic_server.start([READS, SAYS, SAYS]) as server:
+        yield server
+
+
+def host_of(provider: Server) -> str:
+    return provider.url.removeprefix("http://")
+
+
+def led(place: Place, archive: Path, host: str, folder: Path) -> Path:
+    """A driver's archive, built anew for a harness whose provider is elsewhere."""
+    with zipfile.ZipFile(archive) as packed:
+        packed.extractall(folder)
+    manifest = yaml.safe_load((folder / "murmur.yaml").read_text())
+    manifest["harness_needs"]["hosts"] = [host]
+    write_manifest(folder, manifest)
+    (folder / "murmur-build.json").unlink()
+    done = place.mur("build", str(folder), cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return next(folder.glob("*.mur.zip"))
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory, provider: Server) -> Iterator[Place]:
     """A home with a login and the artifacts that the capsule needs."""
     CLAUDE.real()
     home = tmp_path_factory.mktemp("home")
@@ -43,7 +69,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     environ |= {name: os.path.abspath(os.environ[name]) for name in FILES if name in os.environ}
     made = Place(home, {**environ, "HOME": str(home)})
     folder = Path(os.environ["MURMUR_TEST_ARTIFACTS"]).absolute()
-    archives = [str(next(folder.glob(f"{name}-*.mur.zip"))) for name in ARTIFACTS]
+    driver, tool = (next(folder.glob(f"{name}-*.mur.zip")) for name in ARTIFACTS)
+    driver = led(made, driver, host_of(provider), tmp_path_factory.mktemp("driver"))
+    archives = [str(driver), str(tool)]
     for archive in archives:
         done = made.mur("publish", archive, cwd=home)
         assert done.returncode == 0, done.stderr
@@ -52,52 +80,50 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     yield made
 
 
-def run(place: Place, project: Path, turns: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def run(place: Place, project: Path, provider: Server) -> list[dict[str, Any]]:
     """One task in the context `ctx`; its session's trace."""
-    with anthropic_server.start(turns) as server:
-        provider = server.url.removeprefix("http://")
-        manifest = {
-            "name": "contained",
-            "version": "0.1.0",
-            "artifacts": [
-                {"name": "local/driver-claude-code", "version": "0.1.0", "runtime": "driver"},
-                {"name": "local/tool-editor", "version": "0.1.0", "runtime": "tool"},
-            ],
-            "inference": {
-                "transport": "process",
-                "model": CLAUDE.model,
-                "driver": {"artifact": "local/driver-claude-code"},
-                "command": str(CLAUDE.real()),
-            },
-            "lifecycle": {"conversation": "threaded"},
-            "capabilities": {
-                "env": {"allow": ["HOME", "PATH", "ANTHROPIC_BASE_URL"]},
-                "harness": {"paths": [{"path": "~/.claude", "access": "read-write"}]},
-                "network": {"allow": [provider]},
-            },
-            "trace": {"capture": "content"},
-        }
-        write_manifest(project, manifest)
-        done = place.mur(
-            *("run", "--workdir", "w", "--task", "How long is note.txt?", "--context", "ctx"),
-            *("--verbose",),
-            cwd=project,
-            environ={"ANTHROPIC_BASE_URL": server.url},
-        )
+    manifest = {
+        "name": "contained",
+        "version": "0.1.0",
+        "artifacts": [
+            {"name": "local/driver-claude-code", "version": "0.1.0", "runtime": "driver"},
+            {"name": "local/tool-editor", "version": "0.1.0", "runtime": "tool"},
+        ],
+        "inference": {
+            "transport": "process",
+            "model": CLAUDE.model,
+            "driver": {"artifact": "local/driver-claude-code"},
+            "command": str(CLAUDE.real()),
+        },
+        "lifecycle": {"conversation": "threaded"},
+        "capabilities": {
+            "env": {"allow": ["HOME", "PATH", "ANTHROPIC_BASE_URL"]},
+            "harness": {"paths": [{"path": "~/.claude", "access": "read-write"}]},
+            "network": {"allow": [host_of(provider)]},
+        },
+        "trace": {"capture": "content"},
+    }
+    write_manifest(project, manifest)
+    done = place.mur(
+        *("run", "--workdir", "w", "--task", "How long is note.txt?", "--context", "ctx"),
+        *("--verbose",),
+        cwd=project,
+        environ={"ANTHROPIC_BASE_URL": provider.url},
+    )
     assert done.returncode == 0, done.stderr
     where = next(line for line in done.stdout.splitlines() if line.startswith("records: "))
     return read_trace(Path(where.removeprefix("records: ")))
 
 
 def test_claude_code_works_in_a_capsule_and_goes_on_in_its_conversation(
-    place: Place, tmp_path: Path
+    place: Place, provider: Server, tmp_path: Path
 ) -> None:
     work = tmp_path / "w"
     work.mkdir()
     (work / "note.txt").write_text("one\ntwo\n")
 
-    first = {line["event_type"]: line for line in run(place, tmp_path, [READS, SAYS])}
-    second = {line["event_type"]: line for line in run(place, tmp_path, [SAYS])}
+    first = {line["event_type"]: line for line in run(place, tmp_path, provider)}
+    second = {line["event_type"]: line for line in run(place, tmp_path, provider)}
 
     assert first["harness_start"]["version_tested"] is True
     assert first["harness_session"]["auth"] == "subscription"

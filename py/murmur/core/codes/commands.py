@@ -21,7 +21,7 @@ COMMANDS: Final[dict[str, Template]] = {
         phase="command",
     ),
     "E-BLD-008": Template(
-        "{artifact}: programs.{program}: {reason}",
+        "{artifact}: {field}: {reason}",
         phase="command",
     ),
     "E-CFG-001": Template(

@@ -272,7 +272,7 @@ RUNS: Final[dict[str, Template]] = {
         phase="command",
     ),
     "E-RUN-062": Template(
-        "{artifact}: programs.{program}: {reason}",
+        "{artifact}: {field}: {reason}",
         "update the artifact",
         phase="staging",
     ),

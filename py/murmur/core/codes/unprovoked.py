@@ -6,8 +6,6 @@ that no issue describes yet go by their own name.
 
 from typing import Final
 
-# Above WIT level 3: spec/artifacts.md 13.7.
-_NEEDS: Final = "Process drivers that say what their harness needs of the host"
 _SESSIONS: Final = "Sessions: staging to teardown, the agent loop, shell, hooks, plans, memory"
 _MANIFEST: Final = "The manifest, every diagnostic, --explain-scope and doctor"
 _FORMATIONS: Final = "Formations"
@@ -16,7 +14,6 @@ _SCAFFOLDING: Final = "Scaffolding capsules and formations"
 _DELEGATION: Final = "Delegation"
 
 UNPROVOKED: Final[dict[str, str]] = {
-    "E-CAP-021": _NEEDS,
     "E-CFG-001": _SCAFFOLDING,
     "E-DEPLOY-001": _DEPLOYMENT,
     "E-DEPLOY-003": _DEPLOYMENT,

@@ -1,8 +1,8 @@
 """An artifact's own manifest, as it ships inside a `.mur.zip`.
 
 seeds/manifest-schema.md, Artifact manifest; spec/artifacts.md 7. Blocks that are read only under
-a condition (`upstream_auth`, `models`, `programs`, a hook's contract) are taken as they are; their
-readers check them where the reference says so.
+a condition (`upstream_auth`, `models`, `programs`, `harness_needs`, a hook's contract) are taken as
+they are; their readers check them where the reference says so.
 """
 
 from typing import Annotated, Any, Literal
@@ -36,3 +36,4 @@ class PackagedBlock(Block):
     upstream_auth: Any = None
     models: Any = None
     programs: Any = None
+    harness_needs: Any = None

@@ -41,6 +41,7 @@ ROWS: dict[str, Pair] = {
     "upstream_auth": AS_IT_STANDS,
     "models": AS_IT_STANDS,
     "programs": AS_IT_STANDS,
+    "harness_needs": AS_IT_STANDS,
 }
 # Where a field's value is found, when not under its own name.
 RESULTS = {"input": ("input_schema", None), "binding": ("contract", 0)}

@@ -1,9 +1,9 @@
 """What a harness may do, and the session that it runs in. spec/containment.md 8, 14.3 and 16.
 
 It is contained as a command is, in namespaces of its own: beside the session's folders it reads its
-program, what `capabilities.harness.paths` names, and the files that its driver wrote for it, which
-no other command may; it reaches what `network.allow` lists and, on loopback, the capsule's tools
-alone. It starts no program but itself and the interpreter of a script that it is.
+program, what `harness/needs.py` grants it, and the files that its driver wrote for it, which no
+other command may; it reaches the hosts granted there and, on loopback, the capsule's tools alone.
+It starts no program but itself and the interpreter of a script that it is.
 """
 
 import dataclasses
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from murmur.sandbox.policy import Demands
 from murmur.sandbox.session import open_session
 from murmur.session.command_policy import session_policy
-from murmur.session.demands import command_demands, harness_paths
+from murmur.session.demands import command_demands
 from murmur.session.egress import open_egress
 from murmur.session.harness.load import LoadedHarness
 from murmur.session.harness.program import interpreter_names, program_folder, programs
@@ -37,7 +37,8 @@ def open_harness_session(
     """
     staged.directories.runtime_root.sub(HARNESS, create=True, mode=0o700).close()
     policy = session_policy(staged, _demands(staged, loaded))
-    return open_session(policy, scope, staged.containment.helper, open_egress(staged))
+    egress = open_egress(staged, loaded.grants.hosts)
+    return open_session(policy, scope, staged.containment.helper, egress)
 
 
 def harness_environment(staged: Staged, loaded: LoadedHarness) -> dict[str, str]:
@@ -66,7 +67,8 @@ def _demands(staged: Staged, loaded: LoadedHarness) -> Demands:
         interpreter_runtime=(),
         staged_runtime=(),
         workdir_exec=False,
-        host_paths=harness_paths(staged.capsule, launch.home),
+        network=bool(loaded.grants.hosts),
+        host_paths=loaded.grants.paths,
         natives=programs(loaded.binary),
         readable=(
             os.path.realpath(staged.directories.runtime / HARNESS),

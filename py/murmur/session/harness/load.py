@@ -11,11 +11,13 @@ from typing import Final
 from murmur.core.diagnostics import Diagnostic, error, warning
 from murmur.guest.client import Guests
 from murmur.manifest.capsule import Capsule
+from murmur.manifest.harness_needs import parse_harness_needs
 from murmur.sandbox.binaries import inside, matches
 from murmur.session.artifacts import StagedArtifact
 from murmur.session.entrypoints import DEFAULT_PATH
 from murmur.session.harness.contract import Description
 from murmur.session.harness.driver import CallFailed, ProcessDriver
+from murmur.session.harness.needs import HarnessGrants, harness_grants
 from murmur.session.harness.program import native_loaders
 from murmur.session.prepare import Prepared
 
@@ -27,7 +29,8 @@ BY_DRIVER: Final = "the process driver's describe()"
 class LoadedHarness:
     """A driver and its harness, found. `binary` is canonical; `source` says who named it.
 
-    `env_allow` are the names of variables that the harness gets of the operator's.
+    `env_allow` are the names of variables that the harness gets of the operator's, `grants` the
+    paths and hosts.
     """
 
     driver: ProcessDriver
@@ -35,6 +38,7 @@ class LoadedHarness:
     binary: str
     source: str
     env_allow: tuple[str, ...]
+    grants: HarnessGrants
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
@@ -49,25 +53,30 @@ def load_harness(
     """The harness of a process capsule; None for any other.
 
     Raises E-RUN-032 for a driver that cannot be asked, E-CAP-019 for variables that the capsule
-    does not pass on, E-RUN-006 for a harness that is not there, E-RUN-038 for a ceiling that nobody
-    could keep.
+    does not pass on, E-CAP-021 for paths and hosts that it does not allow, E-RUN-006 for a harness
+    that is not there, E-RUN-038 for a ceiling that nobody could keep.
     """
     capsule = prepared.capsule
     inference = capsule.inference
     if inference is None or inference.transport != "process":
         return None
     assert inference.driver is not None
-    driver = ProcessDriver(
-        artifacts[inference.driver.artifact], guests, capsule.capabilities.limits
-    )
+    artifact = artifacts[inference.driver.artifact]
+    driver = ProcessDriver(artifact, guests, capsule.capabilities.limits)
     try:
         description = driver.describe()
     except CallFailed as failed:
         raise error("E-RUN-032", artifact=driver.label, reason=failed.reason) from None
     env_allow = _env_allow(capsule, driver, description)
+    grants = harness_grants(
+        capsule, parse_harness_needs(artifact.manifest.harness_needs), prepared.launch.home
+    )
+    refused = grants.refusal(driver.label)
+    if refused is not None:
+        raise refused
     binary, source = _find(prepared, driver, description)
     _check_ceilings(prepared, driver, description)
-    return LoadedHarness(driver, description, binary, source, env_allow)
+    return LoadedHarness(driver, description, binary, source, env_allow, grants)
 
 
 def _env_allow(

@@ -211,7 +211,10 @@ class TempDirectory:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ScopeReport:
-    """The whole report. `harness_paths`, this project's own, are there where there is a harness."""
+    """The whole report.
+
+    `harness_paths` and `harness_hosts`, this project's own, are there where there is a harness.
+    """
 
     declared_containment: Class
     achieved_containment: Class
@@ -247,6 +250,7 @@ class ScopeReport:
     name_resolution: tuple[str, ...]
     host_paths: tuple[HostPath, ...]
     harness_paths: tuple[HostPath, ...] | None = dataclasses.field(metadata={OPTIONAL: True})
+    harness_hosts: tuple[str, ...] | None = dataclasses.field(metadata={OPTIONAL: True})
     exports_files: FileExport | None
     peer_files: PeerFileExport | None
     peer_tasks: bool

@@ -21,10 +21,11 @@ from murmur.sandbox.policy import Demands, Foreseen, foresee
 from murmur.sandbox.probe import MECHANISMS
 from murmur.sandbox.widening import HostPathGrant, host_path_grants
 from murmur.session.containment import Containment
-from murmur.session.demands import command_demands, harness_paths
+from murmur.session.demands import command_demands
 from murmur.session.directories import WorkPlace, records_name
 from murmur.session.entrypoints import DEFAULT_PATH
 from murmur.session.grants import state_stores
+from murmur.session.harness.needs import HarnessGrants
 from murmur.session.scope import model
 from murmur.session.scope.model import SESSION_ID, HostDirectory, ScopeReport
 from murmur.session.scope.routes import Guests, routes
@@ -53,7 +54,8 @@ class Bounds:
 class Subject:
     """What a report is about: a manifest in one place. `scopes` go by full artifact name.
 
-    `programs` are those of its tools, for a report that foresees.
+    `harness` is what its harness is granted, None where it has none; `programs` are those of its
+    tools, for a report that foresees.
     """
 
     capsule: Capsule
@@ -63,6 +65,7 @@ class Subject:
     config: Config
     scopes: Mapping[str, str | None]
     environ: Mapping[str, str]
+    harness: HarnessGrants | None = None
     programs: tuple[ToolProgram, ...] = ()
 
     @property
@@ -141,6 +144,7 @@ def scope_report(
         name_resolution=seen.name_resolution if seen else (),
         host_paths=_host_paths(seen.host_paths) if seen is not None else (),
         harness_paths=_harness_paths(subject),
+        harness_hosts=subject.harness.hosts if subject.harness is not None else None,
         exports_files=_file_export(exports.files),
         peer_files=_peer_file_export(exports.peer_files),
         peer_tasks=exports.peer_tasks is not None and exports.peer_tasks.accept,
@@ -239,12 +243,12 @@ def _host_paths(granted: Iterable[HostPathGrant]) -> tuple[model.HostPath, ...]:
 
 def _harness_paths(subject: Subject) -> tuple[model.HostPath, ...] | None:
     """What the harness of a process capsule is granted, by the same checks as `host_paths`."""
-    inference, home = subject.capsule.inference, subject.home
-    if inference is None or inference.transport != "process":
+    if subject.harness is None:
         return None
+    home = subject.home
     return _host_paths(
         host_path_grants(
-            harness_paths(subject.capsule, home),
+            subject.harness.paths,
             subject.containment.tier,
             subject.writable,
             str(home.root),

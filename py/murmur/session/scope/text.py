@@ -154,9 +154,12 @@ def _grants(report: ScopeReport) -> list[str]:
 
 def harness_lines(report: ScopeReport) -> list[str]:
     """What the harness reaches of the host, beside its program; nothing where there is none."""
-    if report.harness_paths is None:
+    if report.harness_paths is None or report.harness_hosts is None:
         return []
-    return _list("harness paths", map(_host_path, report.harness_paths))
+    return [
+        *_list("harness paths", map(_host_path, report.harness_paths)),
+        *_list("harness hosts", report.harness_hosts),
+    ]
 
 
 def _derived(report: ScopeReport) -> list[str]:

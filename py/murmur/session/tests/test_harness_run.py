@@ -38,6 +38,7 @@ from murmur.session.harness.driver import CallFailed
 from murmur.session.harness.inbox import Ended, Inbox
 from murmur.session.harness.load import LoadedHarness
 from murmur.session.harness.loop import HarnessLoop, HarnessSettings, Means
+from murmur.session.harness.needs import HarnessGrants
 from murmur.session.harness.sessions import HarnessSessions
 from murmur.session.harness.version import Probed
 from murmur.session.history import Keeping
@@ -165,7 +166,7 @@ def harness(
 
     description = Description("Stand-in", "x", (), (), interrupt, (), True, True)
     settings = HarnessSettings(
-        loaded=LoadedHarness(cast(Any, driver), description, "/x", "y", ()),
+        loaded=LoadedHarness(cast(Any, driver), description, "/x", "y", (), HarnessGrants()),
         model=None,
         system="",
         driver_config=None,
