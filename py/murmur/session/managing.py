@@ -4,7 +4,7 @@ spec/artifacts.md 3; spec/registry.md 18; spec/sessions.md 15.9. A pulled artifa
 the declared ones, is pinned for later launches as untrusted, and gains no grant. In an agent's
 session it can be called from then on; a script capsule's `invoke` does not reach it. A capsule that
 runs from its package has no lock: what it pulls is there for its session alone (open in
-spec/registry.md 18; taken as recommended).
+spec/registry.md 18; taken as recommended), and so it is where a launch writes no lock.
 """
 
 import json
@@ -21,7 +21,7 @@ from murmur.session.inventory import schema_of
 from murmur.session.names import RUNTIME_TOOLS
 from murmur.session.runtime_files import remove_artifact, write_artifact
 from murmur.session.stage import Staged
-from murmur.store.lock import Lock, Pin, lock_path, read_lock
+from murmur.store.lock import Lock, Pin, read_lock
 from murmur.store.names import FullName
 from murmur.store.pulling import (
     PREFIX,
@@ -62,7 +62,8 @@ class Management:
         self._grant = staged.capsule.capabilities.install
         launch = staged.prepared.launch
         self._project = launch.directory
-        self._locked = launch.package is None
+        self._lock_file = launch.lock_file
+        self._pins = launch.lock_file is not None and launch.flags.writes_lock
         self._origins = Origins(
             stores=(project_store(launch.directory), global_store(launch.home.artifacts)),
             sources=lambda: Sources(staged.prepared.config.sources, launch.environ),
@@ -154,16 +155,16 @@ class Management:
             return Err(f"{PREFIX}{failure}")
 
     def _lock(self) -> Lock | None:
-        return read_lock(lock_path(self._project)) if self._locked else None
+        return None if self._lock_file is None else read_lock(self._lock_file)
 
     def _pin(self, pull: Pull) -> Pin:
         session = self._staged.session_id
-        return pin_pull(self._project, pull, session) if self._locked else pull.pin(session)
+        return pin_pull(self._project, pull, session) if self._pins else pull.pin(session)
 
     def _unpin(self, name: FullName) -> bool:
         """Whether there was something to take away. Raises NotGranted."""
         declared = name.text in self._declared
-        if self._locked:
+        if self._pins:
             return unpin(self._project, name, declared)
         if declared:
             raise NotGranted(f"the capsule's own manifest declares {name}")
