@@ -24,9 +24,11 @@ def at(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Harnessed:
     return Harnessed(place, project)
 
 
-def _publish(at: Harnessed, name: str, component: bytes, version: str = "0.1.0") -> dict[str, Any]:
+def _publish(
+    at: Harnessed, name: str, component: bytes, version: str = "0.1.0", **keys: str
+) -> dict[str, Any]:
     """A published process driver; the entry of a capsule that has it."""
-    manifest = packed_manifest(name, version, runtime="driver")
+    manifest = packed_manifest(name, version, runtime="driver", **keys)
     entries = [Entry("murmur.yaml", manifest), Entry("capsule.wasm", component)]
     archive = at.project / f"{name}.mur.zip"
     archive.write_bytes(archive_bytes(entries))
@@ -243,19 +245,44 @@ def test_a_spend_ceiling_stops_the_turn_after_the_one_that_reached_it(at: Harnes
     assert [each["turn"] for each in at.lines("inference")] == [0]
 
 
-def test_an_old_command_alone_finds_the_newest_installed_driver_and_pins_it(
-    at: Harnessed,
-) -> None:
+def _old_command(at: Harnessed) -> None:
+    """A capsule of the old kind, which names no driver."""
     manifest = at.capsule()
     del manifest["inference"]["driver"]
     manifest["artifacts"] = manifest["artifacts"][1:]
     write_manifest(at.project, manifest)
+
+
+def _publish_default(at: Harnessed, version: str, **keys: str) -> None:
+    """A release of the driver that such a capsule implies."""
+    _publish(at, "driver-claude-code", driver(MUTE), version, **keys)
+    store = at.place.home / ".murmur" / "artifacts"
+    of = f"driver-claude-code/{version}"
+    shutil.copytree(store / "local" / of, store / "murmur" / of)
+
+
+def test_an_old_command_alone_finds_the_newest_installed_driver_and_pins_it(
+    at: Harnessed,
+) -> None:
+    _old_command(at)
     refused = _run(at)
     assert "error[E-RUN-006]" in refused.stderr and "murmur/driver-claude-code" in refused.stderr
-    _publish(at, "driver-claude-code", driver(MUTE), "0.2.0")
-    store = at.place.home / ".murmur" / "artifacts"
-    shutil.copytree(store / "local/driver-claude-code", store / "murmur/driver-claude-code")
+    _publish_default(at, "0.2.0")
     done = _run(at)
     assert "warning[W-MAN-001]" in done.stderr
     check_failed(done, "E-RUN-034", "murmur/driver-claude-code@0.2.0", "launch")
     assert "murmur/driver-claude-code" in (at.project / "murmur.lock").read_text()
+
+
+def test_what_the_harness_of_an_implied_driver_needs_has_to_be_allowed_as_any_others(
+    at: Harnessed,
+) -> None:
+    _old_command(at)
+    _publish_default(at, "0.3.0", harness_needs="{paths: [{path: ~/.implied}]}")
+    (at.project / "murmur.lock").unlink(missing_ok=True)
+    foreseen = at.run([], "--explain-scope")
+    assert foreseen.returncode == 0 and "E-CAP-021" in foreseen.stdout, foreseen.stderr
+    refused = _run(at)
+    facts = ("murmur/driver-claude-code@0.3.0", "~/.implied (read)")
+    check_refused(Case("E-CAP-021", lambda _: refused, facts), refused)
+    assert not (at.project / "murmur.lock").exists()

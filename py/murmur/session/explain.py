@@ -83,7 +83,7 @@ def explain_examined(examined: Examined, shapes: Shapes, place: WorkPlace) -> Ex
         home_inside=holds_home(place, launch.home),
         search=search_of(launch, place),
     )
-    harness, harness_refusals = foresee_harness(capsule, launch)
+    harness, harness_refusals = foresee_harness(examined.loaded, launch)
     subject = Subject(
         capsule=capsule,
         place=place,
