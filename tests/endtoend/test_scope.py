@@ -169,11 +169,6 @@ def _unset_key(manifest: dict[str, Any]) -> None:
     manifest["artifacts"][0]["gateway"] = gateway
 
 
-def _harness(manifest: dict[str, Any]) -> None:
-    paths = [{"path": "~/.harness", "access": "read"}]
-    manifest["capabilities"] = {"harness": {"paths": paths}}
-
-
 @pytest.mark.parametrize(
     ("change", "code", "fact"),
     [
@@ -183,7 +178,6 @@ def _harness(manifest: dict[str, Any]) -> None:
         pytest.param(_executes, "E-CAP-003", "workdir_exec", id="workdir exec"),
         pytest.param(_sealed, "E-CAP-003", "class sealed", id="floor"),
         pytest.param(_no_driver, "E-RUN-005", "inference.driver.artifact", id="driver"),
-        pytest.param(_harness, "E-IO-003", "capabilities.harness", id="not served"),
     ],
 )
 def test_what_a_launch_is_refused_for_is_reported_with_exit_0(
