@@ -62,6 +62,12 @@ def _unallowed_needs(at: Harnessed) -> Done:
     return _run(at)
 
 
+def _malformed_needs(at: Harnessed) -> Done:
+    entry = _publish(at, "odd-driver", driver(MUTE), harness_needs="{paths: 7}")
+    at.driven_by(entry["name"])
+    return _run(at)
+
+
 def _no_such_program(at: Harnessed) -> Done:
     at.capsule(inference={"command": "nowhere-to-be-found"})
     return _run(at)
@@ -150,6 +156,12 @@ REFUSED = [
         _unkept_ceiling,
         ("local/mute-driver@0.1.0", "inference.max_session_tokens"),
         id="E-RUN-038",
+    ),
+    pytest.param(
+        "E-RUN-062",
+        _malformed_needs,
+        ("local/odd-driver@0.1.0", "harness_needs.paths", "a number"),
+        id="E-RUN-062",
     ),
 ]
 
