@@ -108,6 +108,20 @@ class Harnessed:
             *("--workdir", "w"), *arguments, cwd=self.project, environ=self.environ(**environ)
         )
 
+    def sleeping(self, note: str) -> Running:
+        """Starts a capsule that waits for tasks, `note` in its work folder."""
+        self.capsule(
+            lifecycle={
+                "task_acceptance": "queue",
+                "after_task": "sleep",
+                "conversation": "threaded",
+                "queue_depth": 8,
+            },
+            capabilities={"shell": {"allow": ["ls"]}},
+        )
+        (self.work / "note.txt").write_text(note)
+        return self.start()
+
     def send(
         self,
         running: Running,

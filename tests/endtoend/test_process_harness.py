@@ -25,17 +25,7 @@ def at(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Harnessed:
 @pytest.fixture(scope="module")
 def running(at: Harnessed) -> Iterator[Running]:
     """One capsule behind its door, for every test that only sends it tasks."""
-    at.capsule(
-        lifecycle={
-            "task_acceptance": "queue",
-            "after_task": "sleep",
-            "conversation": "threaded",
-            "queue_depth": 8,
-        },
-        capabilities={"shell": {"allow": ["ls"]}},
-    )
-    (at.work / "note.txt").write_text("one\ntwo\n")
-    started = at.start()
+    started = at.sleeping("one\ntwo\n")
     try:
         yield started
     finally:

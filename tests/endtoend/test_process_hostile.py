@@ -35,17 +35,7 @@ def at(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Harnessed:
 
 @pytest.fixture(scope="module")
 def running(at: Harnessed) -> Iterator[Running]:
-    at.capsule(
-        lifecycle={
-            "task_acceptance": "queue",
-            "after_task": "sleep",
-            "conversation": "threaded",
-            "queue_depth": 8,
-        },
-        capabilities={"shell": {"allow": ["ls"]}},
-    )
-    (at.work / "note.txt").write_text("one\n")
-    started = at.start()
+    started = at.sleeping("one\n")
     try:
         yield started
         # Whatever was tried, nothing of it made the runtime fail within.

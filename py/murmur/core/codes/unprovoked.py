@@ -6,8 +6,6 @@ that no issue describes yet go by their own name.
 
 from typing import Final
 
-_SESSIONS: Final = "Sessions: staging to teardown, the agent loop, shell, hooks, plans, memory"
-_MANIFEST: Final = "The manifest, every diagnostic, --explain-scope and doctor"
 _FORMATIONS: Final = "Formations"
 _DEPLOYMENT: Final = "Deployment"
 _SCAFFOLDING: Final = "Scaffolding capsules and formations"
