@@ -101,9 +101,10 @@ class Ended:
         return found
 
     def files(self) -> list[str]:
-        """What the work folder that the runtime made holds."""
+        """What the work folder that the runtime made holds, but for the editor's undo history."""
         work = self.project / "workdir" / self.records.name
-        return sorted(str(each.relative_to(work)) for each in work.rglob("*") if each.is_file())
+        found = (each.relative_to(work) for each in work.rglob("*") if each.is_file())
+        return sorted(str(each) for each in found if each.parts[0] != ".tool-editor")
 
 
 @dataclasses.dataclass(frozen=True)
