@@ -7,7 +7,6 @@ from murmur.guest.questions import Answering
 from murmur.session.callable_tools import CallableTools
 from murmur.session.grants import tools_manage
 from murmur.session.guest_calls import GuestCalls
-from murmur.session.managing import Management
 from murmur.session.offered import OfferedTools
 from murmur.session.protection import Protection, protection_of
 from murmur.session.stage import Staged
@@ -34,5 +33,10 @@ def open_tools(
     protection = protection_of(staged)
     found = CallableTools(staged, guest_calls, protection)
     offered = OfferedTools(found.tools, inference.tool_refresh, trace)
-    manage = Management(staged, guests, trace, found) if tools_manage(staged.capsule) else None
+    manage: Answering | None = None
+    if tools_manage(staged.capsule):
+        # The client of stores and sources is imported where something may be installed.
+        from murmur.session.managing import Management
+
+        manage = Management(staged, guests, trace, found)
     return SessionTools(found, offered, manage, protection)
