@@ -114,7 +114,10 @@ class Dispatcher:
             size = len(text.encode())
             self.trace_skill(call.name, turn, task_id, size, duration_ms)
         else:
-            self._trace_tool(call, turn, task_id, answer, text, duration_ms)
+            given = json.dumps(call.input, separators=(",", ":"), ensure_ascii=False)
+            self.trace_tool(
+                call, turn, task_id, len(given.encode()), text, duration_ms, answer.is_error, answer
+            )
         if done.shell is not None:
             self._trace.write("shell", **done.shell)
         message: dict[str, object] = {
@@ -250,16 +253,19 @@ class Dispatcher:
             trust="untrusted" if name in self._pulled else "trusted",
         )
 
-    def _trace_tool(
+    def trace_tool(
         self,
         call: ToolCall,
         turn: int,
         task_id: str | None,
-        answer: Answer,
-        text: str,
+        given_bytes: int,
+        output: str,
         duration_ms: int,
+        is_error: bool,
+        answer: Answer | None,
     ) -> None:
-        given = json.dumps(call.input, separators=(",", ":"), ensure_ascii=False)
+        """The line of a tool's call. `given_bytes` is the size of its input's text, `output` what
+        it came to; `answer` is None for a call that was not made here."""
         self._trace.write(
             "tool_call",
             turn=turn,
@@ -267,11 +273,11 @@ class Dispatcher:
             tool_name=call.name,
             tool_call_id=call.id or None,
             input=hide_tokens(call.input),
-            input_bytes=len(given.encode()),
-            output=hide_tokens(self._capture.output(text)),
-            output_bytes=len(text.encode()),
+            input_bytes=given_bytes,
+            output=hide_tokens(self._capture.output(output)),
+            output_bytes=len(output.encode("utf-8", "replace")),
             duration_ms=duration_ms,
-            status="error" if answer.is_error else "ok",
-            state_effect=answer.state_effect,
-            resource_id=answer.resource_id,
+            status="error" if is_error else "ok",
+            state_effect=answer.state_effect if answer is not None else None,
+            resource_id=answer.resource_id if answer is not None else None,
         )

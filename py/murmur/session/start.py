@@ -265,7 +265,6 @@ def _runner(
             hooks.turns,
             system,
             trace,
-            capture,
             meter,
         )
         # The harness holds the conversation; none is recorded here.

@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from murmur.core.foreign_json import read_json
-from murmur.core.peer_handles import hide_tokens
 from murmur.core.tasks import ArtifactFrame
 from murmur.inference.reply import ToolCall
 from murmur.session.answers import Answer
@@ -23,8 +22,6 @@ from murmur.session.deadline import Notice
 from murmur.session.dispatch import Dispatcher
 from murmur.session.harness.bridge import Answered, BridgeCall, Image
 from murmur.session.harness.contract import CallAnswered, Called
-from murmur.trace.content import Capture
-from murmur.trace.writer import TraceWriter
 
 _MOST_MADE: Final = 64
 _MOST_OPEN: Final = 1024
@@ -61,8 +58,6 @@ class HarnessCalls:
         self,
         dispatcher: Dispatcher,
         attempt: Attempt,
-        trace: TraceWriter,
-        capture: Capture,
         notice: Notice,
         before_call: Callable[[], None] = lambda: None,
     ) -> None:
@@ -72,8 +67,6 @@ class HarnessCalls:
         self._before_call = before_call
         self._dispatcher = dispatcher
         self._attempt = attempt
-        self._trace = trace
-        self._capture = capture
         self._open: dict[str, _Reported] = {}
         self._made: deque[_Made] = deque()
 
@@ -156,26 +149,20 @@ class HarnessCalls:
         self, reported: _Reported, output: str, duration_ms: int, *, is_error: bool
     ) -> None:
         call, turn, task_id = reported.call, reported.turn, self._attempt.task_id
-        output_bytes = len(output.encode("utf-8", "replace"))
         if self._dispatcher.is_skill(call.name) and not is_error:
-            self._dispatcher.trace_skill(call.name, turn, task_id, output_bytes, duration_ms)
+            size = len(output.encode("utf-8", "replace"))
+            self._dispatcher.trace_skill(call.name, turn, task_id, size, duration_ms)
             return
-        answer = reported.answer
         given = reported.given if isinstance(reported.given, Mapping) else {}
-        self._trace.write(
-            "tool_call",
-            turn=turn,
-            task_id=task_id,
-            tool_name=call.name,
-            tool_call_id=call.id or None,
-            input=hide_tokens(given),
-            input_bytes=len(call.input.encode("utf-8", "replace")),
-            output=hide_tokens(self._capture.output(output)),
-            output_bytes=output_bytes,
-            duration_ms=duration_ms,
-            status="error" if is_error else "ok",
-            state_effect=answer.state_effect if answer is not None else None,
-            resource_id=answer.resource_id if answer is not None else None,
+        self._dispatcher.trace_tool(
+            ToolCall(call.id, call.name, given),
+            turn,
+            task_id,
+            len(call.input.encode("utf-8", "replace")),
+            output,
+            duration_ms,
+            is_error,
+            reported.answer,
         )
 
 

@@ -52,7 +52,6 @@ from murmur.session.harness.turns import HarnessTurns, Settings, TooManyTurns
 from murmur.session.harness.version import Probed
 from murmur.session.history import History
 from murmur.session.hooks.turns import TurnHooks
-from murmur.trace.content import Capture
 from murmur.trace.writer import TraceWriter
 
 _HINTS: Final[Mapping[str, str]] = {
@@ -113,14 +112,12 @@ class HarnessLoop:
         sessions: HarnessSessions,
         dispatcher: Dispatcher,
         trace: TraceWriter,
-        capture: Capture,
     ) -> None:
         self._settings = settings
         self._means = means
         self._sessions = sessions
         self._dispatcher = dispatcher
         self._trace = trace
-        self._capture = capture
         self._turn_settings = Settings(
             trace=trace,
             meter=settings.meter,
@@ -146,8 +143,6 @@ class HarnessLoop:
         calls = HarnessCalls(
             self._dispatcher,
             attempt,
-            self._trace,
-            self._capture,
             settings.notice,
             settings.before_run,
         )

@@ -27,7 +27,6 @@ from murmur.session.history import Keeping
 from murmur.session.hooks.turns import TurnHooks
 from murmur.session.notices import tell
 from murmur.session.stage import Staged
-from murmur.trace.content import Capture
 from murmur.trace.writer import TraceWriter
 
 if TYPE_CHECKING:
@@ -106,7 +105,6 @@ def harness_loop(
     hooks: TurnHooks,
     system: str,
     trace: TraceWriter,
-    capture: Capture,
     meter: SpendMeter,
 ) -> tuple[HarnessLoop, HarnessSessions]:
     """The loop of a process capsule, and what is remembered of the harness's conversations."""
@@ -138,7 +136,7 @@ def harness_loop(
         forget_first=staged.prepared.launch.flags.forget_session,
         told=lambda context_id, session_id, asked: _forgotten(trace, context_id, session_id, asked),
     )
-    return HarnessLoop(settings, room.means, sessions, dispatcher, trace, capture), sessions
+    return HarnessLoop(settings, room.means, sessions, dispatcher, trace), sessions
 
 
 def _forgotten(trace: TraceWriter, context_id: str, session_id: str, asked: Asked) -> None:

@@ -189,7 +189,6 @@ def harness(
         sessions,
         cast(AgentLoop, made.runner.loop)._dispatcher,
         made.trace,
-        made.runner.capture,
     )
     rules = dataclasses.replace(made.runner.rules, max_turns=max_turns)
     runner = dataclasses.replace(made.runner, loop=loop, elsewhere=sessions, rules=rules)
